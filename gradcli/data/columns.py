@@ -129,8 +129,13 @@ def _one_hot(shares: Mapping[str, float]) -> Tensor:
     return tensor_of(numbers, (count + 1, count))
 
 
-def values_in(table: TypedTable, name: str, order: Tensor | None = None) -> Tensor:
-    """A numeric column as float32 of shape (rows, 1)."""
+def values_in(table: TypedTable, names: Sequence[str], order: Tensor | None = None) -> Tensor:
+    """Numeric columns as float32 of shape (rows, columns)."""
+    columns = [_value_in(table, name, order) for name in names]
+    return columns[0] if len(columns) == 1 else engine.cat(columns, dim=1)
+
+
+def _value_in(table: TypedTable, name: str, order: Tensor | None) -> Tensor:
     values = _float64(table.numbers[name])
     chosen = values if order is None else engine.index_select(values, 0, order)
     return chosen.to(engine.float32).reshape(-1, 1)

@@ -24,13 +24,13 @@ from gradcli.data.split import SplitMap, check_stratify, group_of, stratify_of
 from gradcli.data.sums import SUMS
 from gradcli.data.tabular.collected import Gaps, TypedTable, collect, without_gaps
 from gradcli.data.tabular.header import need
-from gradcli.data.tabular.reader import FIRST_ROW
+from gradcli.data.tabular.reader import FIRST_ROW, Role
 from gradcli.data.tabular.table_files import by_role, files_of, locate_files, open_files
 from gradcli.data.targets import ScaledTargets
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
 from gradcli.errors import ConfigError, DataError
-from gradcli.wording import listed
+from gradcli.wording import listed, quantity
 
 if TYPE_CHECKING:
     from gradcli.data.prepared.sets import PreparedSet
@@ -50,7 +50,9 @@ class CsvSource(InTime, ScaledTargets, Cached):
     file: Annotated[
         str, "CSV, Parquet, Arrow or JSON lines file; a pattern such as parts/*.csv names several"
     ]
-    target: Annotated[str, "column to predict"]
+    target: Annotated[
+        str | tuple[str, ...], "column to predict; of a regression several: [price, rent]"
+    ]
     task: Annotated[
         Literal["classification", "regression"], "whether the target is a class or a number"
     ] = "classification"
@@ -75,12 +77,18 @@ class CsvSource(InTime, ScaledTargets, Cached):
     delimiter: Annotated[Literal[",", ";", "\t", "|"], "character between cells"] = ","
 
     def __post_init__(self) -> None:
-        named = (*self.numeric, *self.category, self.target)
+        named = (*self.numeric, *self.category, *self.targets)
         how = "stratify" if stratify_of(self.split) else "group" if group_of(self.split) else None
         self.check_steps(self.missing, how, self.seed)
         own = self.numeric if self.task == "regression" else self.category
-        if self.window is not None and self.target in own:  # what comes depends on what was
-            named = named[:-1]
+        if self.window is not None:  # what comes depends on what was
+            named = (*(name for name in named if name not in own), *own)
+        if not self.targets or (len(self.targets) > 1 and self.task == "classification"):
+            raise ConfigError(
+                f"target names {quantity(len(self.targets), 'column')}; a classification has one, "
+                "a regression (task: regression) one or more",
+                code="E104",
+            )
         twice = next((c for c, times in Counter(named).items() if times > 1), None)
         if twice is not None:
             raise ConfigError(f"the column '{twice}' is named twice", code="E104")
@@ -92,6 +100,11 @@ class CsvSource(InTime, ScaledTargets, Cached):
                 "the group; it is read without being named there",
                 code="E104",
             )
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The columns to predict."""
+        return (self.target,) if isinstance(self.target, str) else self.target
 
     def locate(self, root: Path) -> CsvSource:
         """The paths made absolute."""
@@ -220,8 +233,9 @@ class CsvSource(InTime, ScaledTargets, Cached):
         """Fields of facts that are not of such a table, each with what is expected."""
         if facts.missing != self.missing:
             yield "missing", f"expected '{self.missing}'"
-        if self.window is None and facts.columns.count(self.target):
-            yield "numeric", f"expected columns without the target {self.target!r}"
+        known = [name for name in self.targets if name in facts.columns]
+        if self.window is None and known:
+            yield "numeric", f"expected columns without the target {known[0]!r}"
         if facts.input != (expected := self._shape(facts)):
             yield "input", f"expected {list(expected)}"
         for field in ("numeric", "category") if self.numeric or self.category else ():
@@ -259,9 +273,9 @@ class CsvSource(InTime, ScaledTargets, Cached):
         """Rows of other files with the same input columns and the target, as one table."""
         table, notes = self._new_table(files, facts, with_target=True)
         if facts.classes is None:
-            targets = values_in(table, self.target)
+            targets = values_in(table, self.targets)
         else:
-            targets = known_classes(table, self.target, facts)
+            targets = known_classes(table, self.targets[0], facts)
         if self.steps is not None and not self.steps.count(table.count):
             self.steps.refuse(table.count, table.source)
         return Labelled(self._whole(_encoded(table, facts), targets), notes)
@@ -274,11 +288,12 @@ class CsvSource(InTime, ScaledTargets, Cached):
             [column.name for column in facts.numeric], [column.name for column in facts.category]
         )
         if with_target:
-            roles[self.target] = "number" if facts.classes is None else "word"
+            role: Role = "number" if facts.classes is None else "word"
+            roles |= dict.fromkeys(self.targets, role)
         first = files[0] if isinstance(files[0], Path) else files[0].path
         reader = open_files(files, shown(first), self.delimiter)
         need(reader, list(roles))
-        table = collect(reader, roles, Gaps(facts.missing or "error", frozenset({self.target})))
+        table = collect(reader, roles, Gaps(facts.missing or "error", frozenset(self.targets)))
         return without_gaps(table) if facts.missing == "drop" else (table, ())
 
 

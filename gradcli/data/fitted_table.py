@@ -64,17 +64,17 @@ class FittedTable:
         train = _marked(table.count, order, parts["train"])
         encoder = Encoder.fitted(table, numeric, category, train, source.standardize)
         of_classes = source.task == "classification"
-        labels = table.words[source.target].table if of_classes else ()
+        labels = table.words[source.targets[0]].table if of_classes else ()
         steps = source.steps
         facts = DataFacts(
             input=(encoder.width,) if steps is None else steps.shape(encoder.width),
             input_kind="float",
-            target=() if of_classes else (1,),
+            target=() if of_classes else (len(source.targets),),
             classes=len(labels) if of_classes else None,
             vocab=None,
             labels=tuple(labels),
             sizes=_sizes(parts) if steps is None else steps.sizes(parts, table.source),
-            values=() if of_classes else (source.target,),
+            values=() if of_classes else source.targets,
             missing=source.missing,
             **encoder.columns(),
         )
@@ -86,8 +86,9 @@ class FittedTable:
 
     def targets(self) -> Tensor:
         """The targets of all rows in order: classes as int64, or numbers as float32."""
-        column = classes_in if self.facts.classes is not None else values_in
-        return column(self.table, self.source.target, self.order)
+        if self.facts.classes is None:
+            return values_in(self.table, self.source.targets, self.order)
+        return classes_in(self.table, self.source.targets[0], self.order)
 
     def with_test(self, test: Labelled) -> FittedTable:
         """With the test split out of a file of its own."""
@@ -114,7 +115,7 @@ def _cut(
         return order, parts, ()
     from gradcli.data.cuts import grouped, stratified  # few ask for them
 
-    column = table.words[group or source.target]
+    column = table.words[group or source.targets[0]]
     numbers = engine.frombuffer(column.codes, dtype=engine.int32)
     made: Cut
     if group is None:
@@ -130,7 +131,8 @@ def _columns(
     """The numeric columns, the categories, the table of these, and what there is to tell."""
     target: Role = "number" if source.task == "regression" else "word"
     group = group_of(source.split)
-    apart: dict[str, Role] = {source.target: target} | ({group: "word"} if group else {})
+    apart: dict[str, Role] = dict.fromkeys(source.targets, target)
+    apart |= {group: "word"} if group else {}
     gaps = Gaps(source.missing, frozenset(apart))
     if source.numeric or source.category:
         need(reader, [*source.numeric, *source.category, *apart])
@@ -151,10 +153,11 @@ def _columns(
     numeric = [kind.name for kind in kinds if kind.kind == "numeric"]
     category = [kind.name for kind in kinds if kind.kind == "category"]
     if source.steps is not None and target == "number":  # what comes depends on what was
-        numeric.append(source.target)
+        numeric.extend(source.targets)
     if not numeric and not category:
+        named = listed(map(repr, source.targets))
         raise DataError(
-            f"{reader.source}: no column is left to predict {source.target!r} from: "
+            f"{reader.source}: no column is left to predict {named} from: "
             f"{listed(_reasons(unused)) or 'there is no other one'}",
             code="E305",
         )
