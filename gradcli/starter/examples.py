@@ -87,6 +87,14 @@ _DATA: dict[str, tuple[Kind, str]] = {
     "text": ("text", "{name: text, file: story.txt, context: 64}"),
     "tokens": ("text", "{name: tokens, file: train.bin, type: uint8, context: 64}"),
 }
+# Keys of tables whose default says nothing, with what they need beside them.
+_TABLE_KEYS = {
+    "test_file": "test_file: test.csv",
+    "window": "window: 24",
+    "horizon": "window: 24, horizon: 2",
+    "channels": "window: 24, channels: first",
+    "split": "split: {train: 80%, val: 20%, group: patient}",
+}
 _TRAIN = {
     "micro_batch": "16",
     "clip": "1.0",
@@ -196,9 +204,10 @@ def with_key(kind: str, name: str, key: str) -> Example:
     example = of_choice(kind, name)
     field = schema_of(NAMES[kind][name]).model.model_fields[key]
     default = None if field.is_required() else field.get_default(call_default_factory=True)
-    if default in (None, "", ()) or re.search(rf"\b{key}:", example.text):
+    pair = _TABLE_KEYS.get(key) if name in ("csv", "table") else None
+    if re.search(rf"\b{key}:", example.text) or (pair is None and default in (None, "", ())):
         return example
-    pair = f"{key}: {inline(listed(default))}"
+    pair = pair or f"{key}: {inline(listed(default))}"
     braces = re.compile(rf"(\b{name}(?:: \{{.*?|,.*?))\}}(?=$|\])", re.M)
     if braces.search(example.text):
         return replace(example, text=braces.sub(rf"\1, {pair}}}", example.text, count=1))

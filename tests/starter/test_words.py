@@ -59,6 +59,12 @@ def test_an_example_is_accepted_and_shows_the_word(kind: str, name: str, tmp_pat
         accept(examples.with_key(kind, name, key), tmp_path)
 
 
+@pytest.mark.parametrize("key", ["test_file", "window", "horizon", "channels", "split"])
+@pytest.mark.parametrize("name", ["csv", "table"])
+def test_a_key_of_tables_is_shown(name: str, key: str) -> None:
+    assert re.search(rf"\b{key}: \S", examples.with_key("dataset", name, key).text)
+
+
 @pytest.mark.parametrize("key", schema_of(top).hints)
 def test_a_section_has_an_example(key: str, tmp_path: Path) -> None:
     example = examples.of_top(key)
