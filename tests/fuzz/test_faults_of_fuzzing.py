@@ -16,10 +16,9 @@ from parsing import OneFile, Parser, WrongAnswerError, input_of, judge
 from gradcli.config import reader
 from gradcli.data import cifar, decode, idx, long_text, npy, sums, text
 from gradcli.data.arrow.row_blocks import RowBlocks
-from gradcli.data.facts import DataFacts
 from gradcli.data.tabular import cells, json_reader
 from gradcli.errors import DataError, GradcliError
-from gradcli.train import directory, safetensors_file
+from gradcli.train import checkpoint, directory, safetensors_file
 
 MOST = 3000  # inputs after which a fault must have shown
 # By parser: whose attribute is replaced by what, and the words of the fault; a module that needs a
@@ -50,7 +49,7 @@ PLANTED: dict[str, tuple[Any, str, Any, str]] = {
     "sums": (sums, "_unescaped", lambda name: name[name.index("\\n") :], "ValueError"),
     "pictures": (decode, "_planes", lambda picture, *_: picture.tobytes(), "another size"),
     "safetensors": (safetensors_file, "_covered", lambda *_: None, "safetensors refuses it"),
-    "checkpoint": (DataFacts, "problems", lambda self: (), "exit 1"),
+    "checkpoint": (checkpoint, "_usable", lambda *_: True, "exit 1"),
     "log": (directory, "recover_log", lambda *_: [], "the resumed log"),
     "run-files": (directory, "read_json", lambda file: json.loads(file.read_text()), "exit 1"),
 }
