@@ -205,6 +205,8 @@ class TokenSource:
     def _identities(self, paths: Sequence[Path]) -> list[tuple[Path, FileIdentity]]:
         from gradcli.data.prepared.identity import FileIdentity
 
+        for path in paths:  # before it is mapped: an empty one cannot be
+            self._size(path)
         return [(path, FileIdentity.of(path)) for path in paths]
 
     def _mapped(self, files: Sequence[tuple[Path, FileIdentity]]) -> Tensor:

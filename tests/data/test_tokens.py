@@ -55,6 +55,17 @@ def test_windows_are_those_of_a_text(kind: str, header: int, tmp_path: Path) -> 
     assert len(there.sha256["train"]) == 64
 
 
+@pytest.mark.parametrize("size", [0, 8])
+@pytest.mark.parametrize("pattern", ["a.bin", "?.bin"])
+def test_a_file_of_nothing_behind_its_header_is_refused_before_it_is_mapped(
+    pattern: str, size: int, tmp_path: Path
+) -> None:
+    (tmp_path / "a.bin").write_bytes(bytes(size))
+    write(tmp_path / "b.bin", TOKENS, header=8)
+    with pytest.raises(DataError, match=r"a\.bin: .* it holds no tokens"):
+        TokenSource(file=str(tmp_path / pattern), header=8).load()
+
+
 def test_every_token_of_16_bits_is_numpys(tmp_path: Path) -> None:
     numpy = pytest.importorskip("numpy", reason="it says what a file of uint16 holds")
     path = tmp_path / "all.bin"

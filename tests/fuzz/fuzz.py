@@ -37,6 +37,7 @@ from picture_parsers import Pictures  # noqa: E402
 from run_parsers import CheckpointHeader, LogFile, SmallFiles  # noqa: E402
 from table_parsers import Arrow, BothReaders, JsonLines, Parquet  # noqa: E402
 from tensor_parsers import Safetensors  # noqa: E402
+from token_parsers import Tokens  # noqa: E402
 
 PARSERS: dict[str, Callable[[Path], Parser]] = {
     "config": ConfigFile,
@@ -51,6 +52,7 @@ PARSERS: dict[str, Callable[[Path], Parser]] = {
     "npz": Npz,
     "text": Text,
     "long-text": LongText,
+    "tokens": Tokens,
     "sums": Sums,
     "pictures": Pictures,
     "safetensors": Safetensors,

@@ -16,6 +16,7 @@ from parsing import OneFile, Parser, WrongAnswerError, input_of, judge
 from gradcli.config import reader
 from gradcli.data import cifar, decode, idx, long_text, npy, sums, text
 from gradcli.data.arrow.row_blocks import RowBlocks
+from gradcli.data.prepared.number_checks import Below
 from gradcli.data.tabular import cells, json_reader
 from gradcli.errors import DataError, GradcliError
 from gradcli.train import checkpoint, directory, safetensors_file
@@ -46,6 +47,7 @@ PLANTED: dict[str, tuple[Any, str, Any, str]] = {
         lambda pieces, *_: (piece.decode() for piece in pieces),
         "UnicodeDecodeError",
     ),
+    "tokens": (Below, "fault", lambda *_: None, "accepted, though"),
     "sums": (sums, "_unescaped", lambda name: name[name.index("\\n") :], "ValueError"),
     "pictures": (decode, "_planes", lambda picture, *_: picture.tobytes(), "another size"),
     "safetensors": (safetensors_file, "_covered", lambda *_: None, "safetensors refuses it"),
