@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -19,7 +20,7 @@ from gradcli.data.fitted_table import FittedTable, facts_in, roles_of
 from gradcli.data.prepared.cache import cache_folder, small
 from gradcli.data.prepared.cached import Cached, locate_cache
 from gradcli.data.samples import InFiles, Samples, imagined, outlined
-from gradcli.data.series import InTime, Series, Steps
+from gradcli.data.series import InTime, Series, Steps, Stretches, stretches_in
 from gradcli.data.split import SplitMap, check_stratify, group_of, stratify_of
 from gradcli.data.sums import SUMS
 from gradcli.data.tabular.collected import Gaps, TypedTable, collect, without_gaps
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from gradcli.data.prepared.sets import PreparedSet
     from gradcli.data.prepared.writer import Writer
 
-VERSION = 1  # of what is prepared
+VERSION = 2  # of what is prepared
 # Of files in a folder that are tables; their first bytes say what they hold.
 SUFFIXES = (".csv", ".tsv", ".txt", ".parquet", ".arrow", ".feather", ".jsonl", ".ndjson")
 
@@ -135,28 +136,33 @@ class CsvSource(InTime, ScaledTargets, Cached):
     def _series_outline(self, facts: Facts, steps: Steps) -> dict[str, Series]:
         width = facts.input[0 if steps.first else 1]
         dtype = engine.float32 if self.task == "regression" else engine.int64
-        rows = {name: size + steps.behind for name, size in facts.sizes.items()}
-        maps = self._maps()
-        return {
-            name: Series(
-                imagined((count, width), engine.float32, mapped=maps),
-                imagined((count, *facts.target), dtype, mapped=maps),
-                steps,
-            )
-            for name, count in rows.items()
-        }
+        alone = {name: (size + steps.behind,) for name, size in facts.sizes.items()}
+        in_files = facts.stretches if isinstance(facts, DataFacts) else {}
+        maps, outline = self._maps(), {}
+        for name, lengths in {**alone, **in_files}.items():
+            rows = imagined((sum(lengths), width), engine.float32, mapped=maps)
+            values = imagined((sum(lengths), *facts.target), dtype, mapped=maps)
+            stretches = Stretches.of(lengths, steps)
+            outline[name] = Series(rows, values, steps, stretches and stretches.to("meta"))
+        return outline
 
-    def _whole(self, inputs: Tensor, targets: Tensor) -> Samples | Series:
-        """All rows as samples, before they are cut."""
+    def _whole(
+        self, inputs: Tensor, targets: Tensor, begins: Sequence[int] = ()
+    ) -> Samples | Series:
+        """All rows as samples, before they are cut; `begins` are first rows of files."""
         steps = self.steps
-        return Samples(inputs, targets) if steps is None else Series(inputs, targets, steps)
+        if steps is None:
+            return Samples(inputs, targets)
+        lengths = stretches_in(range(inputs.shape[0]), begins)
+        return Series(inputs, targets, steps, Stretches.of(lengths, steps))
 
     def load(self) -> LoadedData:
         """Every row encoded, shuffled and split."""
         if not small(*self.places().values()):
             return self._of_prepared(self._prepared())
         (hashes, notes), fitted = _read.taken(self)
-        whole = self._whole(engine.cat(list(fitted.inputs())), fitted.targets())
+        inputs = engine.cat(list(fitted.inputs()))
+        whole = self._whole(inputs, fitted.targets(), fitted.table.begins)
         return LoadedData(
             source=self,
             facts=fitted.facts,
@@ -168,22 +174,23 @@ class CsvSource(InTime, ScaledTargets, Cached):
         )
 
     def _of_prepared(self, prepared: PreparedSet) -> LoadedData:
-        whole = self._whole(prepared.tensor("inputs"), prepared.tensor("targets"))
+        tensor, content = prepared.tensor, prepared.facts
+        whole = self._whole(tensor("inputs"), tensor("targets"), content["begins"])
         splits: dict[str, Split] = {
-            name: whole.part(range(*part)) for name, part in prepared.facts["parts"].items()
+            name: whole.part(range(*part)) for name, part in content["parts"].items()
         }
         if self.test_file is not None:
-            pair = (prepared.tensor(name) for name in ("test_inputs", "test_targets"))
-            splits["test"] = self._whole(*pair)
+            pair = tensor("test_inputs"), tensor("test_targets")
+            splits["test"] = self._whole(*pair, content["test_begins"])
         return LoadedData(
             source=self,
-            facts=facts_in(prepared.facts["data"]),
+            facts=facts_in(content["data"]),
             splits=splits,
             sha256=prepared.sha256,
             files={role: str(path) for role, path in self.places().items()},
             notes=(
                 *(note for path in self.places().values() for note in gzip_notes(path)),
-                *prepared.facts["notes"],
+                *content["notes"],
             ),
         )
 
@@ -226,6 +233,8 @@ class CsvSource(InTime, ScaledTargets, Cached):
         return {
             "data": fitted.facts.as_json(),
             "parts": {name: [part.start, part.stop] for name, part in fitted.parts.items()},
+            "begins": fitted.table.begins,
+            "test_begins": _begins(fitted.test),
             "notes": fitted.notes,
         }
 
@@ -259,9 +268,9 @@ class CsvSource(InTime, ScaledTargets, Cached):
         A window is called by its last row.
         """
         table, notes = self._new_table([_checked(path)], facts)
-        inputs, rows = _encoded(table, facts), table.rows
-        if self.steps is not None:
-            inputs, rows = self.steps.windows(inputs, table.source), rows[self.steps.window - 1 :]
+        encoded, rows, steps = _encoded(table, facts), table.rows, self.steps
+        inputs = encoded if steps is None else steps.windows(encoded, table.source)
+        rows = rows if steps is None else rows[steps.window - 1 :]
         names = [f"{path.name}:{table.place(number)[1]}" for number in rows]
         return Unseen(inputs, names, [number - FIRST_ROW for number in rows], notes)
 
@@ -276,9 +285,9 @@ class CsvSource(InTime, ScaledTargets, Cached):
             targets = values_in(table, self.targets)
         else:
             targets = known_classes(table, self.targets[0], facts)
-        if self.steps is not None and not self.steps.count(table.count):
-            self.steps.refuse(table.count, table.source)
-        return Labelled(self._whole(_encoded(table, facts), targets), notes)
+        if self.steps is not None:
+            self.steps.size(stretches_in(range(table.count), table.begins), table.source)
+        return Labelled(self._whole(_encoded(table, facts), targets, table.begins), notes)
 
     def _new_table(
         self, files: Sequence[Path | Loaded], facts: DataFacts, with_target: bool = False
@@ -315,6 +324,12 @@ def _stored(labelled: Labelled) -> tuple[Tensor, Tensor]:
         return split.rows, split.values
     assert isinstance(split, Samples), "a table has no other splits"
     return split.inputs, split.targets
+
+
+def _begins(test: Labelled | None) -> list[int]:
+    """The first row of each file of a test table but the first one."""
+    lengths = getattr(test and test.split, "lengths", ())
+    return list(accumulate(lengths))[:-1]
 
 
 def _encoded(table: TypedTable, facts: DataFacts) -> Tensor:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from gradcli import engine
 from gradcli.data.facts import DataFacts, Facts, data_facts
 from gradcli.data.files import files_below, gzip_notes, shown
 from gradcli.dataclass import dataclass
@@ -79,6 +80,23 @@ def places(source: Source) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
+class LaterInputs:
+    """Samples that are made when they are asked for, so that many need little memory.
+
+    Attributes:
+        shape: that of all of them.
+        of: makes the samples of these numbers, an int64 tensor.
+    """
+
+    shape: tuple[int, ...]
+    of: Callable[[Tensor], Tensor]
+
+    def __getitem__(self, some: slice) -> Tensor:
+        """The samples between two numbers."""
+        return self.of(engine.arange(*some.indices(self.shape[0]), dtype=engine.int64))
+
+
+@dataclass(frozen=True)
 class Unseen:
     """Samples of a new file, for prediction.
 
@@ -88,7 +106,7 @@ class Unseen:
         notes: lines worth telling the user.
     """
 
-    inputs: Tensor
+    inputs: Tensor | LaterInputs
     names: Sequence[str]
     indices: Sequence[int]
     notes: tuple[str, ...] = ()

@@ -95,6 +95,7 @@ class DataFacts(Facts):
         mean, std: what is subtracted from pictures or arrays and what divides them; one number
             each, or one for each channel.
         array: the name of the inputs in an .npz archive.
+        stretches: of a time series in several files, rows that follow each other, by split.
         unit: what a token of a text is; None for other data.
         state: what a dataset of a user's own keeps; JSON values.
         targets: what those of the training split are like; None before they were loaded.
@@ -113,6 +114,7 @@ class DataFacts(Facts):
     unit: Literal["bytes", "characters"] | None = None
     state: dict[str, Any] = field(default_factory=dict)
     targets: TargetFacts | None = None
+    stretches: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, facts: Facts, **more: Any) -> Self:

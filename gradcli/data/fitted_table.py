@@ -14,6 +14,7 @@ from gradcli.data.columns import Encoder, classes_in, values_in
 from gradcli.data.facts import CategoryColumn, DataFacts, NumericColumn
 from gradcli.data.files import shown
 from gradcli.data.order import order_of
+from gradcli.data.series import Steps, stretches_in
 from gradcli.data.split import NAMES, cut, group_of, parts_of, stratify_of
 from gradcli.data.tabular.collected import Gaps, TypedTable, collect, without_gaps
 from gradcli.data.tabular.header import need
@@ -66,6 +67,7 @@ class FittedTable:
         of_classes = source.task == "classification"
         labels = table.words[source.targets[0]].table if of_classes else ()
         steps = source.steps
+        series = {} if steps is None else series_sizes(steps, parts, table)
         facts = DataFacts(
             input=(encoder.width,) if steps is None else steps.shape(encoder.width),
             input_kind="float",
@@ -73,9 +75,10 @@ class FittedTable:
             classes=len(labels) if of_classes else None,
             vocab=None,
             labels=tuple(labels),
-            sizes=_sizes(parts) if steps is None else steps.sizes(parts, table.source),
+            sizes=series or {name: len(part) for name, part in parts.items()},
             values=() if of_classes else source.targets,
             missing=source.missing,
+            stretches=stretches_of(parts, table) if series and table.begins else {},
             **encoder.columns(),
         )
         return cls(source, table, order, parts, encoder, facts, notes)
@@ -93,11 +96,21 @@ class FittedTable:
     def with_test(self, test: Labelled) -> FittedTable:
         """With the test split out of a file of its own."""
         facts = replace(self.facts, sizes={**self.facts.sizes, "test": test.split.size})
+        lengths = getattr(test.split, "lengths", ())
+        if len(lengths) > 1:
+            facts = replace(facts, stretches={**facts.stretches, "test": lengths})
         return replace(self, facts=facts, test=test, notes=(*self.notes, *test.notes))
 
 
-def _sizes(parts: Mapping[str, range]) -> dict[str, int]:
-    return {name: len(part) for name, part in parts.items()}
+def stretches_of(parts: Mapping[str, range], table: TypedTable) -> dict[str, tuple[int, ...]]:
+    """The rows of each split that follow each other in one file."""
+    return {name: stretches_in(part, table.begins) for name, part in parts.items()}
+
+
+def series_sizes(steps: Steps, parts: Mapping[str, range], table: TypedTable) -> dict[str, int]:
+    """The samples of each split of a time series."""
+    stretches = stretches_of(parts, table).items()
+    return {name: steps.size(s, f"{table.source}: the {name} split") for name, s in stretches}
 
 
 def _cut(
@@ -193,4 +206,6 @@ def facts_in(json: Mapping[str, Any]) -> DataFacts:
         CategoryColumn(column["name"], tuple((word, share) for word, share in column["shares"]))
         for column in json["category"]
     )
-    return DataFacts(**{**json, **tuples, "numeric": numeric, "category": category})
+    stretches = {name: tuple(lengths) for name, lengths in json["stretches"].items()}
+    changed = {**tuples, "numeric": numeric, "category": category, "stretches": stretches}
+    return DataFacts(**{**json, **changed})

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import accumulate, pairwise
 from typing import Annotated, Literal
 
 from gradcli import engine
+from gradcli.data.dataset import LaterInputs
 from gradcli.data.samples import tensor_of
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
@@ -44,36 +46,75 @@ class Steps:
         """How many samples rows that follow each other give."""
         return max(rows - self.behind, 0)
 
-    def sizes(self, parts: Mapping[str, range], source: str) -> dict[str, int]:
-        """The samples of each split; none may be without."""
-        for name, part in parts.items():
-            if not self.count(len(part)):
-                self.refuse(len(part), f"{source}: the {name} split")
-        return {name: self.count(len(part)) for name, part in parts.items()}
+    def size(self, stretches: Sequence[int], what: str) -> int:
+        """The samples of a split whose stretches have so many rows; it must have one."""
+        size = sum(map(self.count, stretches))
+        if not size:
+            rows, several = max(stretches, default=0), len(stretches) > 1
+            most = quantity(rows, "row") + (" of one file at most" if several else "")
+            raise DataError(
+                f"{what} has {most}; a window of {self.window} and a horizon of {self.horizon} "
+                f"need at least {self.behind + 1}" + (" that lie in one file" if several else ""),
+                code="E305",
+            )
+        return size
 
-    def refuse(self, rows: int, what: str) -> None:
-        """Too few rows for one sample with its target."""
-        least = self.behind + 1
-        raise DataError(
-            f"{what} has {quantity(rows, 'row')}; a window of {self.window} and a horizon of "
-            f"{self.horizon} need at least {least}",
-            code="E305",
-        )
-
-    def windows(self, rows: Tensor, source: str) -> Tensor:
+    def windows(self, rows: Tensor, source: str) -> LaterInputs:
         """All windows of a new table, each one row further, whether it has a target or not."""
         count = rows.shape[0] - self.window + 1
         if count < 1:
             few = f"{quantity(rows.shape[0], 'row')} {verb(rows.shape[0])} too few"
             raise DataError(f"{source}: {few}: a window has {self.window}", code="E305")
-        return self.cut(rows, engine.arange(count))
+        shape = (count, *self.shape(int(rows.shape[1])))
+        return LaterInputs(shape, lambda begins: self.cut(rows, begins))
 
     def cut(self, rows: Tensor, begins: Tensor) -> Tensor:
         """The windows that begin at these rows."""
         steps = tensor_of(array("q", range(self.window)), (1, self.window))
         places = (begins.reshape(-1, 1) + steps).reshape(-1)
-        made = engine.index_select(rows, 0, places).reshape(-1, self.window, rows.shape[1])
-        return made.permute(0, 2, 1).contiguous() if self.first else made
+        windows = engine.index_select(rows, 0, places).reshape(-1, self.window, rows.shape[1])
+        return windows.permute(0, 2, 1).contiguous() if self.first else windows
+
+
+def stretches_in(part: range, begins: Sequence[int]) -> tuple[int, ...]:
+    """The rows of a part that follow each other; `begins` are the first rows of the files."""
+    inside = [begin for begin in begins if part.start < begin < part.stop]
+    return tuple(high - low for low, high in pairwise([part.start, *inside, part.stop]))
+
+
+@dataclass(frozen=True)
+class Stretches:
+    """Rows of several files: those of one follow each other, and no sample crosses to the next.
+
+    Attributes:
+        lengths: rows of each.
+        ends: (stretches - 1,) int64: the samples up to the end of each.
+        jumps: (stretches,) int64: what is added to the number of a sample for its first row.
+    """
+
+    lengths: tuple[int, ...]
+    ends: Tensor
+    jumps: Tensor
+
+    @classmethod
+    def of(cls, lengths: Sequence[int], steps: Steps) -> Stretches | None:
+        """None where all rows follow each other."""
+        if len(lengths) < 2:
+            return None
+        samples = [0, *accumulate(map(steps.count, lengths))]
+        rows = [0, *accumulate(lengths)]
+        jumps = [row - sample for row, sample in zip(rows, samples[:-1], strict=False)]
+        numbers = (tensor_of(array("q", some), (len(some),)) for some in (samples[1:-1], jumps))
+        return cls(tuple(lengths), *numbers)
+
+    def to(self, device: str) -> Stretches:
+        """The same in the memory of a device."""
+        return replace(self, ends=self.ends.to(device), jumps=self.jumps.to(device))
+
+    def begins(self, indices: Tensor) -> Tensor:
+        """The first rows of samples."""
+        which = engine.searchsorted(self.ends, indices, right=True)
+        return indices + engine.index_select(self.jumps, 0, which)
 
 
 @dataclass(frozen=True)
@@ -82,40 +123,63 @@ class Series:
 
     Attributes:
         rows: (T, C) float32; `values` (T,) int64 or (T, K) float32.
+        stretches: where they lie in several files; then sample i begins some rows later.
     """
 
     rows: Tensor
     values: Tensor
     steps: Steps
+    stretches: Stretches | None = None
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """The rows of each stretch."""
+        return self.stretches.lengths if self.stretches else (int(self.rows.shape[0]),)
 
     @property
     def size(self) -> int:
         """The number of windows that have their target."""
-        return self.steps.count(int(self.rows.shape[0]))
+        return sum(map(self.steps.count, self.lengths))
 
     @property
     def stored_targets(self) -> Tensor:
         """The targets of all samples."""
-        return self.values[self.steps.behind :]
+        if self.stretches is None:
+            return self.values[self.steps.behind :]
+        last = self.stretches.begins(engine.arange(self.size)) + self.steps.behind
+        return engine.index_select(self.values, 0, last)
 
     def part(self, positions: range) -> Series:
         """The series between two rows, sharing memory."""
         low, high = positions.start, positions.stop
-        return replace(self, rows=self.rows[low:high], values=self.values[low:high])
+        lengths = stretches_in(positions, list(accumulate(self.lengths)))
+        return Series(
+            self.rows[low:high],
+            self.values[low:high],
+            self.steps,
+            Stretches.of(lengths, self.steps),
+        )
 
     def to(self, device: str) -> Series:
         """The same series in the memory of a device."""
-        return replace(self, rows=self.rows.to(device), values=self.values.to(device))
+        stretches = self.stretches and self.stretches.to(device)
+        rows, values = self.rows.to(device), self.values.to(device)
+        return replace(self, rows=rows, values=values, stretches=stretches)
+
+    def _begins(self, indices: Tensor) -> Tensor:
+        return indices if self.stretches is None else self.stretches.begins(indices)
 
     def spans(self, indices: Tensor) -> Iterator[tuple[Tensor, list[int], int]]:
         """What a batch reads: of a tensor the first rows of stretches, and the rows of each."""
-        yield self.rows, indices.tolist(), self.steps.window
-        yield self.values, (indices + self.steps.behind).tolist(), 1
+        begins = self._begins(indices)
+        yield self.rows, begins.tolist(), self.steps.window
+        yield self.values, (begins + self.steps.behind).tolist(), 1
 
     def batch(self, indices: Tensor) -> tuple[Tensor, Tensor]:
         """Inputs float32 (B, window, C) or (B, C, window), targets int64 or float32."""
-        inputs = self.steps.cut(self.rows, indices)
-        return inputs, engine.index_select(self.values, 0, indices + self.steps.behind)
+        begins = self._begins(indices)
+        inputs = self.steps.cut(self.rows, begins)
+        return inputs, engine.index_select(self.values, 0, begins + self.steps.behind)
 
 
 @dataclass(frozen=True, kw_only=True)

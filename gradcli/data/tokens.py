@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from gradcli import engine
-from gradcli.data.dataset import Facts, Labelled, LoadedData, Unseen
+from gradcli.data.dataset import Facts, Labelled, LaterInputs, LoadedData, Unseen
 from gradcli.data.facts import DataFacts
 from gradcli.data.files import expanded, locate, regular_size, shown
 from gradcli.data.hashes import Later, gathered
@@ -242,7 +242,8 @@ class TokenSource:
     def new_inputs(self, path: Path, facts: DataFacts) -> Unseen:
         """Windows of another file of such tokens, end to end, as far as they are whole."""
         split = self._whole(path)
-        inputs, _ = split.batch(engine.arange(split.size, dtype=engine.int64))
+        shape = (split.size, self.context)
+        inputs = LaterInputs(shape, lambda indices: split.batch(indices)[0])
         starts = range(0, split.size * self.context, self.context)
         return Unseen(inputs, [f"{path.name}:{at}" for at in starts], range(split.size))
 

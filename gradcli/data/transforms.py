@@ -48,7 +48,7 @@ class Transforms:
         if paths:
             in_each = (readable_in(one, source)[0] if one.is_dir() else [one] for one in paths)
             files = [file for several in in_each for file in several]
-            return engine.cat([source.new_inputs(file, facts).inputs for file in files])
+            return engine.cat([source.new_inputs(file, facts).inputs[:] for file in files])
         if facts.missing is not None:
             return row_inputs(samples, facts)
         if facts.unit is not None:

@@ -18,6 +18,7 @@ from gradcli.train import precision
 from gradcli.wording import listed, quantity, verb
 
 if TYPE_CHECKING:
+    from gradcli.data.dataset import LaterInputs
     from gradcli.engine import Tensor
     from gradcli.engine.program.capture import Captured
     from gradcli.train.job import Job
@@ -56,7 +57,7 @@ class Predictor:
                 yield place | answer
 
     def answers(
-        self, inputs: Tensor, top: int, source: str, indices: Sequence[int]
+        self, inputs: Tensor | LaterInputs, top: int, source: str, indices: Sequence[int]
     ) -> Iterator[dict[str, Any]]:
         """What the model says of each sample; `source` and `indices` name them in errors.
 

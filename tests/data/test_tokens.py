@@ -212,5 +212,5 @@ def test_new_files_are_read_end_to_end(tmp_path: Path) -> None:
     assert samples(source.new_split(path, facts).split) == [
         TOKENS[at : at + 10] for at in (0, 9, 18)
     ]
-    assert source.new_inputs(path, facts).inputs.tolist()[2] == TOKENS[18:27]
+    assert source.new_inputs(path, facts).inputs[:].tolist()[2] == TOKENS[18:27]
     assert source.new_inputs(path, facts).names[2] == "new.bin:18"

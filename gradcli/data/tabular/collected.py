@@ -13,6 +13,7 @@ from typing import NoReturn
 
 from gradcli.data.files import shown
 from gradcli.data.tabular.cells import is_missing
+from gradcli.data.tabular.parts import PartsReader
 from gradcli.data.tabular.reader import FIRST_ROW, Block, Place, Role, TableReader, Words
 from gradcli.dataclass import dataclass
 from gradcli.errors import DataError
@@ -41,6 +42,7 @@ class TypedTable:
     Attributes:
         rows: the number of each row, counted from FIRST_ROW over all files.
         place: the file of a row of such a number and its number there, for messages.
+        begins: the first row of each file but the first one, counted from 0.
         numbers: NaN stands for a gap.
         words: the columns that are words; one of the role "any" may be in both.
         wrong: cells of columns of the role "any" that may not be there if the column is used.
@@ -53,6 +55,7 @@ class TypedTable:
     numbers: Mapping[str, array[float]]
     words: Mapping[str, WordColumn]
     wrong: Mapping[str, Wrong] = field(default_factory=dict)
+    begins: Sequence[int] = ()
 
     @property
     def count(self) -> int:
@@ -157,6 +160,10 @@ def without_nan(values: array[float]) -> array[float]:
     return values if whole else array("d", (value for value in values if value == value))
 
 
+def _begins(reader: TableReader) -> Sequence[int]:
+    return reader.begins if isinstance(reader, PartsReader) else ()
+
+
 class _Gathering:
     """Columns as far as they were read, and of each the first cell that may not be there."""
 
@@ -241,6 +248,7 @@ class _Gathering:
             self.numbers,
             columns,
             self.wrong,
+            _begins(self.reader),
         )
 
     def _nan(self, name: str) -> bool:

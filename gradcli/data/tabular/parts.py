@@ -28,6 +28,11 @@ class PartsReader:
         self._begins: list[int] = []  # the number of the first row of each part
         self.header: Sequence[str] = self._open(FIRST_ROW).header
 
+    @property
+    def begins(self) -> Sequence[int]:
+        """The first row of each file but the first one, counted from 0, as far as it was read."""
+        return [number - FIRST_ROW for number in self._begins[1:]]
+
     def _open(self, begin: int) -> TableReader:
         part = self._openers[len(self._parts)]()
         if self._parts and list(part.header) != list(self.header):

@@ -110,7 +110,7 @@ def test_a_new_table_has_a_window_for_each_row_that_ends_one(tmp_path: Path) -> 
     new = tmp_path / "new.csv"
     new.write_text("a,b\n1,2\n3,4\n5,6\n7,8\n")
     found = loaded.read(new)
-    assert found.inputs.tolist() == [[[1, 2], [3, 4], [5, 6]], [[3, 4], [5, 6], [7, 8]]]
+    assert found.inputs[:].tolist() == [[[1, 2], [3, 4], [5, 6]], [[3, 4], [5, 6], [7, 8]]]
     assert (list(found.names), list(found.indices)) == (["new.csv:4", "new.csv:5"], [2, 3])
     measured = loaded.read_split(Path(source.file)).split
     assert measured.size == 47
