@@ -46,6 +46,7 @@ TRAIN_KEYS = (
     "precision",
     "reduce",
     "sample",
+    "sampler",
     "seed",
     "steps",
     "timeout",

@@ -22,7 +22,6 @@ FOREIGN: tuple[tuple[bytes, str], ...] = (
     (b"MM\x00*", "a TIFF picture"),
     (b"%PDF", "a PDF document"),
     (b"\x93NUMPY", "a NumPy array"),
-    (b"\0", "a binary file"),
 )
 
 
@@ -33,3 +32,8 @@ def kind_of(start: bytes) -> str | None:
         if start.startswith(magic) or text.startswith(magic):
             return kind
     return None
+
+
+def kind_of_text(start: bytes) -> str | None:
+    """The same of a file that should be text: a zero byte begins no text."""
+    return kind_of(start) or ("a binary file" if start.startswith(b"\0") else None)

@@ -10,7 +10,7 @@ from typing import Any
 
 from gradcli.data.column_kinds import ColumnKind, is_of_classes, kind_in
 from gradcli.data.files import load, shown
-from gradcli.data.foreign import kind_of
+from gradcli.data.foreign import kind_of_text
 from gradcli.data.prepared.cache import small
 from gradcli.data.tabular.collected import GAP, Gaps, TypedTable, collect
 from gradcli.data.tabular.header import DELIMITERS
@@ -51,7 +51,7 @@ def read_table(path: Path) -> tuple[TypedTable, str]:
     Of the delimiters it is the one that makes most cells of the header.
     """
     source, start = shown(path), next(pieces_of(path), b"")
-    kind = kind_of(start[:64])
+    kind = kind_of_text(start[:64])
     if kind is not None:
         raise DataError(f"{source}: this is {kind}, not a table; save it as CSV", code="E304")
     head = start[: 1 << 16].partition(b"\n")[0]

@@ -102,7 +102,7 @@ BAD_IDX = {
     "28 unknown type": (idx((4, 2, 2), bytes(16), kind=0x0A), "unknown IDX type 0a", "00 00 0a 03"),
     "28 no dimensions": (bytes([0, 0, 8, 0]), "00 00 08 00 has 0 dimensions", ""),
     "28 255 dimensions": (bytes([0, 0, 8, 255]) + bytes(1020), "has 255 dimensions", "00 00 08 ff"),
-    "28 2^31 x 2^31": (idx((4, 2**31, 2**31)), "at most", "80 00 00 00"),
+    "28 2^31 x 2^31": (idx((4, 2**31, 2**31)), f"expected {2**64 + 16} bytes", "got 16"),
     "29 fewer labels": (idx((5, 2, 2), bytes(20)), "5 images in", "4 labels in"),
     "31 bomb": (gzip.compress(IMAGES + bytes(50_000_000), 1), "more than the 32 bytes", ""),
     "31 bad crc": (gzip.compress(IMAGES)[:-8] + bytes(8), "member at byte 0 is damaged", "CRC"),

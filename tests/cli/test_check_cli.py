@@ -56,7 +56,11 @@ def test_a_right_config_shows_its_layers(
     ]
     assert main.run(["check", str(path), "--json"]) == 0
     [said] = json.loads(capsys.readouterr().out)["configs"]
-    assert said["memory"] == {"persistent": memory.persistent, "arena": memory.arena}
+    assert said["memory"] == {
+        "persistent": memory.persistent,
+        "arena": memory.arena,
+        "mapped": 0,
+    }
 
 
 def test_what_is_frozen_is_shown(config_file: Write, capsys: pytest.CaptureFixture[str]) -> None:

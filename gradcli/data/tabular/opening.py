@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from gradcli.data.files import Loaded, read, shown
-from gradcli.data.foreign import kind_of
+from gradcli.data.foreign import kind_of_text
 from gradcli.data.tabular.csv_reader import CsvReader
 from gradcli.data.tabular.doubtful import Doubtful, no_table
 from gradcli.data.tabular.json_reader import ONE_LINE_EACH, JsonLinesReader
@@ -45,7 +45,7 @@ def open_table(file: Path | Loaded, delimiter: str, advance: Advance | None = No
         return _open_binary(file, source, *binary[1:], advance)
     pieces = pieces_of(file) if isinstance(file, Path) else pieces_in(file)
     start = next(pieces, b"")
-    kind = kind_of(start[:64])
+    kind = kind_of_text(start[:64])
     text = _counted(start, pieces, advance)
     first = start[:4096].removeprefix(BOM).lstrip()
     if first.startswith(b"{"):
