@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from gradcli.train.directory import RunDirectory
 
 
+_BETWEEN = 50  # times as long as a close look takes, steps are made before the next one
+
+
 class DataWatch:
     """Looks after the data of a run: nothing that came of other data may be entered or saved."""
 
@@ -23,10 +27,19 @@ class DataWatch:
         self._directory = directory
         self._group = group
         self._settled = not isinstance(sha256, Hashes)
+        self._next = 0.0  # when files are looked at closely again
 
     def look(self) -> None:
-        """Raise what is known by now to be wrong; cheap, and waits for nothing."""
-        look_out()
+        """Raise what is known by now to be wrong; cheap, and waits for nothing.
+
+        Times of files are asked for as well, as far as that takes a small share of all time.
+        """
+        began = time.perf_counter()
+        closely = began >= self._next
+        look_out(closely)
+        if closely:
+            ended = time.perf_counter()
+            self._next = ended + _BETWEEN * (ended - began)
         if isinstance(self._sha256, Hashes):
             self._sha256.look()
 

@@ -95,7 +95,7 @@ class Evaluation:
                 if self._look is not None:
                     self._take(self._look, first * job.settings.batch, batches["each"])
                 first += rows.shape[0]
-            look_out()
+            look_out(closely=True)
         finally:
             job.model.train()
         figures = {"loss": loss / size, **states.finish()}

@@ -328,6 +328,7 @@ class Trainer:
         except Cancelled:
             self._leave()
             raise
+        self._data.settle(first=False)  # before anybody sees them
         test = {name: value for name, value in metrics.items() if name.startswith("test.")}
         if test:
             entry = {"seconds": self._seconds(), **test, **self._measuring.tables("test")}

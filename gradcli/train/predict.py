@@ -69,7 +69,7 @@ class Predictor:
         for begin in range(0, inputs.shape[0], size):
             with self._lock:
                 rows = self._outputs(inputs[begin : begin + size]).tolist()
-                look_out()
+                look_out(closely=True)
             for index, values in zip(indices[begin : begin + size], rows, strict=True):
                 _check(values, source, index)
                 if job.dataset.facts.classes is None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from points import Ended, gradcli
 
-from gradcli.data import files
+from gradcli.data import files, hashes
 
 __all__ = ["gradcli"]
 
@@ -102,3 +102,33 @@ def test_a_plan_tells_what_is_mapped_apart(
     assert saved > 0
     assert "mapped, not counted: " in data("plan", "arrays.yaml").out
     assert "mapped, not counted: " in data("check", "arrays.yaml").out
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("eval", "last", "--split", "val"),
+        ("eval", "last", "--data", "new"),
+        ("predict", "last", "new/tokens.bin"),
+    ],
+)
+def test_no_figure_is_told_of_a_file_that_is_written_to_meanwhile(
+    command: tuple[str, ...], data: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trained(data, "train", "tokens.yaml")
+    Path("new").mkdir()
+    Path("new/tokens.bin").write_bytes(Path("parta.bin").read_bytes())
+    if "--data" in command:
+        command = ("eval", "last", "--data", "new/tokens.bin")
+    assert data(*command).code == 0
+
+    def overwrite(closely: bool) -> None:
+        for path in [*Path().glob("part?.bin"), Path("new/tokens.bin")]:
+            with path.open("r+b") as file:
+                file.write(b"\1\0")
+
+    lookouts = [overwrite, *hashes.lookouts]
+    monkeypatch.setattr(hashes, "lookouts", lookouts)
+    ended = data(*command)
+    assert (ended.code, ended.out) == (3, "")
+    assert "was changed while it was in use" in ended.err

@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tiny import go_on, only_run, status, tiny_job, train
+from tiny import Silent, go_on, only_run, status, tiny_job, train
 
 from gradcli.data import hashes
 from gradcli.data.hashes import Hashes, known, merged
+from gradcli.data.prepared import mapped
 from gradcli.errors import CheckpointError, DataError
 from gradcli.train.directory import find_checkpoint
+from gradcli.train.loop import Trainer
 
 
 class Coming:
@@ -106,6 +108,25 @@ def test_a_fault_that_is_known_ends_the_run_at_the_next_step(tmp_path: Path) -> 
     assert status(only_run(tmp_path)).step == 0
 
 
+def test_hashes_are_there_before_the_last_figures_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fault = DataError("x.npy: sample 3 holds nan, expected numbers of float32")
+    evaluated: list[int] = []
+
+    class Listening(Silent):
+        def evaluated(self, step: int, metrics: Any) -> None:
+            evaluated.append(step)
+
+    job = job_with(Coming(fault), settings={"epochs": 1, "checkpoint_every": 1000})
+    monkeypatch.setattr(Trainer, "_save_due", lambda self, ended: self._saved < 0)
+    with pytest.raises(DataError, match="sample 3"):
+        train(tmp_path, job, reporter=Listening())
+    log = (only_run(tmp_path) / "log.jsonl").read_text()
+    assert '"test"' not in log and not (only_run(tmp_path) / "evaluation.json").exists()
+    assert evaluated == [6]  # of val, as the epoch ended
+
+
 def test_files_are_looked_at_before_anything_is_entered_and_closely_before_it_is_saved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -113,13 +134,13 @@ def test_files_are_looked_at_before_anything_is_entered_and_closely_before_it_is
 
     def look(closely: bool) -> None:
         looks.append(closely)
-        if closely and looks.count(True) == 3:
+        if closely and list(tmp_path.glob("*/*/checkpoints/step-00000006.safetensors")):
             raise DataError("x.npy is another file than when the run began")
 
+    assert mapped.check_mappings in hashes.lookouts  # imported later it would be lost with `look`
     monkeypatch.setattr(hashes, "lookouts", [look])
     with pytest.raises(DataError, match="another file"):
         train(tmp_path, tiny_job())
-    assert looks.count(False) >= 2
     run = only_run(tmp_path)
     assert sorted(path.name for path in (run / "checkpoints").iterdir()) == [
         "step-00000000.safetensors",
