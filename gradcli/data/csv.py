@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from gradcli import engine
+from gradcli.data.cached import Cached, locate_cache
 from gradcli.data.columns import Encoder, classes_in, values_in
 from gradcli.data.dataset import Facts, Labelled, LoadedData, Split, Unseen
 from gradcli.data.facts import DataFacts
 from gradcli.data.files import Loaded, gzip_notes, load, shown
 from gradcli.data.fitted_table import FittedTable, facts_in, roles_of
 from gradcli.data.prepared.cache import cache_folder, small
-from gradcli.data.prepared.cached import Cached, locate_cache
 from gradcli.data.samples import InFiles, Samples, imagined, outlined
 from gradcli.data.series import InTime, Series, Steps, Stretches, stretches_in
 from gradcli.data.split import SplitMap, check_stratify, group_of, stratify_of

@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
+from gradcli.data.cached import Cached, locate_cache
 from gradcli.data.dataset import Facts, Labelled, LoadedData, Unseen
 from gradcli.data.decode import COLORS, planes, planes_of, require_pillow
 from gradcli.data.facts import DataFacts
@@ -21,7 +22,6 @@ from gradcli.data.picture_files import Decoded, PictureFiles, is_small, picture_
 from gradcli.data.picture_formats import SUFFIXES
 from gradcli.data.pictures import Pictures, Statistic, normalization, splits_of
 from gradcli.data.prepared.cache import cache_folder
-from gradcli.data.prepared.cached import Cached, locate_cache
 from gradcli.data.samples import InFiles, Samples, scaled, tensor_of
 from gradcli.data.split import SplitMap, cut, shuffled
 from gradcli.dataclass import dataclass

@@ -117,10 +117,11 @@ def parse(data: bytes, source: str) -> Idx:
     if len(content) != header.total:
         what = f"expected {quantity(header.total, 'byte')} from the header ({header})"
         _refuse(source, f"{what}, got {len(content)}")
-    return Idx(header, _numbers(memoryview(content)[header.length :], header))
+    return Idx(header, numbers_of(memoryview(content)[header.length :], header))
 
 
-def _numbers(payload: memoryview, header: Header) -> memoryview | array[int] | array[float]:
+def numbers_of(payload: memoryview, header: Header) -> memoryview | array[int] | array[float]:
+    """Some of the numbers behind a header, in this machine's byte order."""
     if header.dtype == "uint8":
         return payload
     numbers = array(_CODES[header.dtype], payload.tobytes())
@@ -134,7 +135,7 @@ def read_header(path: Path) -> Header:
     source = shown(path)
     start = read(path, 64 << 10)
     if is_gzip(start):
-        return parse_header(peek(start, _LONGEST_HEADER, source), source)
+        return parse_header(peek(start, _LONGEST_HEADER, source), source, most=None)
     header = parse_header(start[:_LONGEST_HEADER], source, most=None)
     size = path.stat().st_size
     if size != header.total:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 from gradcli import engine
 from gradcli.data import files
 from gradcli.data.background import Background
+from gradcli.data.cached import Cached
 from gradcli.data.dataset import Facts, Labelled, LoadedData, Unseen
 from gradcli.data.facts import DataFacts
-from gradcli.data.files import Loaded, read, regular_size, shown
+from gradcli.data.files import Loaded, read, shown
 from gradcli.data.hashes import gathered
 from gradcli.data.idx import Header, Idx, read_header, read_idx
 from gradcli.data.inflate import is_gzip
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class IdxSource(OwnPictures):
+class IdxSource(Cached, OwnPictures):
     """Images (or plain vectors) and labels in IDX files, gzipped or not."""
 
     images: Annotated[str, "IDX file of the samples, the first dimension counts them"]
@@ -37,7 +38,7 @@ class IdxSource(OwnPictures):
     test_images: Annotated[str | None, "IDX file of the test samples"] = None
     test_labels: Annotated[str | None, "IDX file of the test labels"] = None
     TEST = "test_images"
-    PLACES = ("images", "labels", "test_images", "test_labels")
+    PLACES = ("images", "labels", "test_images", "test_labels", "cache")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -45,8 +46,12 @@ class IdxSource(OwnPictures):
             raise ConfigError("test_images and test_labels go together", code="E104")
 
     def facts(self) -> Facts:
-        """From the headers; without `classes` the labels are read too."""
-        return self.shown_facts(self._stored())
+        """From the headers; without `classes` the labels are read too. Large files are prepared."""
+        facts = self.shown_facts(self._stored())
+        for images in (self.images, self.test_images):
+            if images is not None and is_prepared(Path(images)):
+                large_images(Path(images), self.cache)
+        return facts
 
     def _stored(self) -> Facts:
         """What the files hold."""
@@ -104,17 +109,18 @@ class IdxSource(OwnPictures):
         return self.shown(stored)
 
     def in_files(self) -> InFiles:
-        """Large plain files of bytes."""
+        """Large files."""
         path = Path(self.images)
-        return InFiles(sample_shape(read_header(path))) if is_mapped(path) else InFiles()
+        return InFiles(sample_shape(read_header(path))) if is_large(path) else InFiles()
 
     def _begin_reading(self, classes: int | None) -> dict[str, Background[Pair]]:
         """The training files, and the test files where there are any."""
         assert classes is not None
-        reading = {"train": Background(lambda: read_pair(self.images, self.labels, classes))}
+        files = self.images, self.labels
+        reading = {"train": Background(lambda: read_pair(*files, classes, self.cache))}
         if self.test_images and self.test_labels:
             test = self.test_images, self.test_labels
-            reading["test"] = Background(lambda: read_pair(*test, classes))
+            reading["test"] = Background(lambda: read_pair(*test, classes, self.cache))
         return reading
 
     def reads(self, path: Path) -> bool:
@@ -157,17 +163,15 @@ class Pair:
         return Samples(inputs, targets, scale_of(self.header), mean, std)
 
 
-def read_pair(images: str, labels: str, classes: int) -> Pair:
-    """Both files whole; counts, labels and (for float images) numbers checked."""
+def read_pair(images: str, labels: str, classes: int, cache: str | None) -> Pair:
+    """Both files; counts, labels and (for float images) numbers checked; large images mapped."""
     label_idx, label_file = read_idx(Path(labels))
     check_labels(label_numbers(label_idx, labels), classes, labels)
-    if is_mapped(Path(images)):
+    if is_large(Path(images)):
         header = read_header(Path(images))
         check_pair(header, label_idx.header, images, labels)
-        from gradcli.data.mapped_array import MappedArray  # few are so large
-
-        mapped = MappedArray(Path(images), engine.uint8, header.shape, header.length, None)
-        return Pair(header, mapped.tensor, label_idx, mapped, label_file)
+        numbers, file = large_images(Path(images), cache)
+        return Pair(header, numbers, label_idx, file, label_file)
     image_idx, image_file = read_idx(Path(images))
     check_pair(image_idx.header, label_idx.header, images, labels)
     check_finite(image_idx, images)
@@ -175,13 +179,28 @@ def read_pair(images: str, labels: str, classes: int) -> Pair:
     return Pair(image_idx.header, inputs, label_idx, image_file, label_file)
 
 
-def is_mapped(path: Path) -> bool:
-    """Whether a file is mapped: it is large, not packed, and of bytes, which have no order."""
-    return (
-        regular_size(path) > files.LARGE
-        and not is_gzip(read(path, 2))
-        and read_header(path).dtype == "uint8"
-    )
+def is_large(path: Path) -> bool:
+    """Whether the content of a file is mapped, as it lies or as it was prepared."""
+    return read_header(path).total > files.LARGE
+
+
+def is_prepared(path: Path) -> bool:
+    """Whether a file is large and packed, or of numbers whose bytes have an order."""
+    return is_large(path) and (is_gzip(read(path, 2)) or read_header(path).dtype != "uint8")
+
+
+def large_images(path: Path, cache: str | None) -> tuple[Tensor, Loaded | MappedArray]:
+    """The numbers of a large file, mapped, and the file."""
+    header = read_header(path)
+    if is_prepared(path):
+        from gradcli.data.prepared.cache import cache_folder  # few are so large
+        from gradcli.data.prepared_array import idx_array
+
+        return idx_array(path, header, cache_folder(cache))
+    from gradcli.data.mapped_array import MappedArray
+
+    mapped = MappedArray(path, engine.uint8, header.shape, header.length, None)
+    return mapped.tensor, mapped
 
 
 def new_pair(
@@ -309,13 +328,13 @@ def check_labels(labels: Any, classes: int | None, source: str, first: int = 0) 
     )
 
 
-def check_finite(images: Idx, source: str) -> None:
-    """No NaN or infinity among float samples."""
+def check_finite(images: Idx, source: str, first: int = 0) -> None:
+    """No NaN or infinity among float samples, which begin with number `first`."""
     if not images.header.dtype.startswith("float"):
         return
     index = next((i for i, x in enumerate(images.numbers) if not math.isfinite(x)), None)
     if index is not None:
-        sample = index // math.prod(images.header.shape[1:])
+        sample = first + index // math.prod(images.header.shape[1:])
         raise DataError(
             f"{shown(source)}: sample {sample} holds {images.numbers[index]}, expected numbers",
             code="E305",

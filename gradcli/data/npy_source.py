@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from gradcli import engine
 from gradcli.data import files, npy
 from gradcli.data.arrays import Arrays, Opened, opened_file, sample_shape
+from gradcli.data.cached import Cached
+from gradcli.data.facts import Facts
 from gradcli.data.files import read, regular_size, shown
 from gradcli.data.images import new_pair
 from gradcli.data.npy import Header, Npy
@@ -26,10 +28,10 @@ MAPPED = ("b1", "u1", "i4", "i8", "f4")  # types of which tensors are made as th
 
 
 @dataclass(frozen=True, kw_only=True)
-class NpySource(Arrays):
+class NpySource(Cached, Arrays):
     """Samples and targets in .npy files."""
 
-    PLACES = ("inputs", "targets", "test_inputs", "test_targets")
+    PLACES = ("inputs", "targets", "test_inputs", "test_targets", "cache")
 
     def header(self, name: str) -> Header:
         """From the first bytes; the length of the file is compared with it."""
@@ -44,25 +46,39 @@ class NpySource(Arrays):
             )
         return found
 
-    def _maps(self, name: str) -> bool:
-        """Whether an array is mapped: it is large, and lies there as tensors have it."""
-        header = self.header(name)
-        return header.total > files.LARGE and header.type in MAPPED and not _turned(header)
+    def facts(self) -> Facts:
+        """From the headers; large arrays that lie otherwise than in tensors are prepared now."""
+        facts = super().facts()
+        for name in self.roles().values():
+            if self._is_large(name) and not _lies_as_in_tensors(self.header(name)):
+                self.stored(name, {})
+        return facts
+
+    def _is_large(self, name: str) -> bool:
+        """Whether an array is mapped, as it lies or as it was prepared."""
+        return self.header(name).total > files.LARGE
 
     def in_files(self) -> InFiles:
-        """Large arrays in the order and of a type that tensors have."""
-        inputs = sample_shape(self.header(self.inputs)) if self._maps(self.inputs) else None
-        return InFiles(inputs, targets=self.targets is not None and self._maps(self.targets))
+        """Large arrays."""
+        inputs = sample_shape(self.header(self.inputs)) if self._is_large(self.inputs) else None
+        return InFiles(inputs, targets=self.targets is not None and self._is_large(self.targets))
 
     def stored(self, name: str, opened: dict[Path, Opened]) -> Tensor:
         """Mapped or in memory."""
-        if not self._maps(name):
+        if not self._is_large(name):
             return super().stored(name, opened)
-        from gradcli.data.mapped_array import MappedArray  # small data does without
+        path, header = Path(name), self.header(name)
+        if not _lies_as_in_tensors(header):
+            from gradcli.data.prepared.cache import cache_folder  # small data does without
+            from gradcli.data.prepared_array import npy_array
 
-        there = opened.get(Path(name))
+            numbers, opened[path] = npy_array(path, header, cache_folder(self.cache))
+            return numbers
+        from gradcli.data.mapped_array import MappedArray
+
+        there = opened.get(path)
         if not isinstance(there, MappedArray):
-            opened[Path(name)] = there = _mapped(Path(name), self.header(name))
+            opened[path] = there = _mapped(path, header)
         return there.tensor
 
     def array(self, name: str, opened: dict[Path, Opened]) -> Npy:
@@ -93,13 +109,14 @@ class NpySource(Arrays):
             inputs=str(inputs),
             targets=None if targets is None else str(targets),
             target=self.target,
+            cache=self.cache,
         )
 
 
-def _turned(header: Header) -> bool:
-    """Whether the numbers lie in another order than in tensors, or between their addresses."""
-    odd = header.length % int(header.type[1])
-    return bool(odd) or header.swapped or (header.fortran and len(header.shape) > 1)
+def _lies_as_in_tensors(header: Header) -> bool:
+    """Whether the numbers are of such a type and in such an order, at addresses of that type."""
+    turned = header.swapped or (header.fortran and len(header.shape) > 1)
+    return header.type in MAPPED and not turned and header.length % int(header.type[1]) == 0
 
 
 def _mapped(path: Path, header: Header) -> MappedArray:

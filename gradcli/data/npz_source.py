@@ -9,11 +9,11 @@ from typing import Annotated, Self
 
 from gradcli.data import files, npy
 from gradcli.data.arrays import Arrays, Opened, opened_file, sample_shape
+from gradcli.data.cached import Cached, locate_cache
 from gradcli.data.facts import Facts
 from gradcli.data.files import load, locate, regular_size, shown
 from gradcli.data.npy import Header, Npy
 from gradcli.data.prepared.cache import cache_folder
-from gradcli.data.prepared.cached import Cached, locate_cache
 from gradcli.data.samples import InFiles
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor

@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from gradcli import engine
 from gradcli.data.augment import Mixup, transforms
 from gradcli.data.augmented import Augmented
+from gradcli.data.cached import locate_cache
 from gradcli.data.dataset import Facts, Labelled, LoadedData, Split
 from gradcli.data.facts import DataFacts
 from gradcli.data.files import expanded, locate, nearest
@@ -154,10 +155,12 @@ class OwnPictures(Pictures):
 
     def locate(self, root: Path) -> Self:
         """The paths made absolute."""
-        files = {key: getattr(self, key) for key in self.PLACES}
+        files = {key: getattr(self, key) for key in self.PLACES if key != "cache"}
         paths: dict[str, Any] = {
             key: str(locate(path, root)) for key, path in files.items() if path is not None
         }
+        if (cache := getattr(self, "cache", None)) is not None:
+            paths["cache"] = locate_cache(cache, root)
         return replace(self, **paths)
 
     def cuts(self, total: int) -> dict[str, range]:

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 from gradcli import engine
+from gradcli.data.cached import Cached, locate_cache
 from gradcli.data.dataset import Facts, Labelled, LoadedData, Unseen
 from gradcli.data.facts import DataFacts, TargetFacts
 from gradcli.data.files import load, locate, read, regular_size, shown, text_of
 from gradcli.data.inflate import BOMB_RATIO, is_gzip
 from gradcli.data.prepared.cache import SMALL, cache_folder
-from gradcli.data.prepared.cached import Cached, locate_cache
 from gradcli.data.samples import Windows, imagined, tensor_of, windows
 from gradcli.data.split import cut
 from gradcli.dataclass import dataclass
