@@ -28,6 +28,7 @@ class Network:
     loses: Callable[[int, int], bool] = lambda source, target: False
     queues: dict[Any, SimpleQueue[bytes]] = field(default_factory=dict)
     calls: set[int] = field(default_factory=set)
+    signs: dict[int, set[int]] = field(default_factory=dict)  # of life: for each rank of whom
     sent: list[int] = field(default_factory=list)  # bytes of each message
 
     def queue(self, source: int, target: int, tag: int) -> SimpleQueue[bytes]:
@@ -85,6 +86,16 @@ class ThreadGroup(Group):
 
     def callers(self) -> set[int]:
         return self.network.calls - {self.rank}
+
+    def has_pulse(self) -> bool:
+        return True
+
+    def send_pulse(self) -> None:
+        for rank in set(range(self.size)) - {self.rank}:
+            self.network.signs.setdefault(rank, set()).add(self.rank)
+
+    def pulses(self) -> set[int]:
+        return self.network.signs.pop(self.rank, set())
 
     def all_reduce(self, source: memoryview, out: memoryview, element: str, what: str) -> None:
         rows = [array(FORMATS[element], data) for data in self.all_gather(bytes(source), what)]

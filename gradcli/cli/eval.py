@@ -51,18 +51,20 @@ def command(
     if data is not None and options.is_written(ctx, "split"):
         raise click.UsageError("--split is of the training data; it does not go with --data", ctx)
     from gradcli.cli.weights import weights
+    from gradcli.engine import distributed
     from gradcli.train.baseline import baseline_of
     from gradcli.train.evaluate import Evaluation
     from gradcli.train.report import Measured, Result
     from gradcli.train.state import weights_sha256
 
     began = time.monotonic()
-    if data is None:
-        trained = _with_its_data(open_run)
-        samples = _split(trained, split)
-    else:
-        trained = open_run(False)
-        split, samples = "data", _new_split(trained, data)
+    with distributed.at_work():
+        if data is None:
+            trained = _with_its_data(open_run)
+            samples = _split(trained, split)
+        else:
+            trained = open_run(False)
+            split, samples = "data", _new_split(trained, data)
     evaluation = Evaluation(trained.job, samples, split)
     metrics = evaluation.run()
     result = Result(

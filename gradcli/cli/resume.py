@@ -109,10 +109,12 @@ def carry_on(
     """
     from gradcli.config import build
     from gradcli.config.trained import load_to_resume
+    from gradcli.engine import distributed
 
     path, room, allowed = directory.path, options.room(manner.device), manner.allow_data_change
-    config = load_to_resume(path, overrides, room, allowed, trust)
-    job = build(config)
+    with distributed.at_work():
+        config = load_to_resume(path, overrides, room, allowed, trust)
+        job = build(config)
     if origins:
         from gradcli.train.value_origins import with_origins
 

@@ -142,7 +142,8 @@ def command(
     first = [f"pretrained.from={json.dumps(source)}"] if source is not None else []
     first += ["pretrained.optimizer=true"] if from_optimizer else []
     trust = options.trust(trust_code or not is_run(path.parent), remember=distributed.rank() == 0)
-    config = load(path, (*overrides, *first), options.room(device, memory), runs, trust=trust)
+    with distributed.at_work():
+        config = load(path, (*overrides, *first), options.room(device, memory), runs, trust=trust)
     output.warnings(config.warnings)
     if verifies:
         steps = config.steps if max_steps is None else min(config.steps, max_steps)
@@ -159,7 +160,8 @@ def command(
                 changes = taken_from(config, run)
                 carry_on(directory, changes, (), trust, manner, origins_of(config))
             return
-    job = build(config)
+    with distributed.at_work():
+        job = build(config)
     idx.forget()  # what was read ahead by a wrong guess
 
     if name is not None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from gradcli.data.hashes import Hashes, known, look_out
+from gradcli.engine import distributed
 from gradcli.train.directory import read_manifest
 
 if TYPE_CHECKING:
@@ -52,7 +53,8 @@ class DataWatch:
         look_out(closely=True)
         if first:
             return known(self._sha256)
-        there: dict[str, str | None] = {**self._sha256}
+        with distributed.at_work():
+            there: dict[str, str | None] = {**self._sha256}
         if not self._settled:
             self._settled = True
             self._agree(there)

@@ -30,6 +30,7 @@ NEEDLESS = {
     "gradcli.engine.distributed.gpu_sum",
     "gradcli.engine.distributed.gpus",
     "gradcli.engine.distributed.mpi",
+    "gradcli.engine.distributed.pulse",
     "gradcli.engine.distributed.sum",
     "gradcli.engine.distributed.tensors",
     "gradcli.train.agreement",

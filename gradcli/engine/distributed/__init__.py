@@ -11,6 +11,7 @@ side by side, `broadcast_` hands one round. All ranks call the same functions in
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from gradcli.engine.distributed.group import ALONE, Group
@@ -35,6 +36,7 @@ __all__ = [
     "Sum",
     "all_gather",
     "all_reduce_",
+    "at_work",
     "barrier",
     "broadcast_",
     "group",
@@ -80,6 +82,18 @@ def join(timeout: float = 300.0, note: Callable[[str], None] | None = None) -> G
 def group() -> Group:
     """The ranks that this process has joined; itself alone where it has not."""
     return _groups[-1]
+
+
+def at_work() -> AbstractContextManager[None]:
+    """Inside the block the other ranks wait for this one as long as it lives.
+
+    It works by itself there, on data of its own, and exchanges nothing.
+    """
+    if size() == 1:
+        return nullcontext()
+    from gradcli.engine.distributed.pulse import Pulse
+
+    return Pulse(group())
 
 
 def rank() -> int:

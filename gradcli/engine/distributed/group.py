@@ -16,7 +16,7 @@ from itertools import accumulate
 from typing import Any, NamedTuple, NoReturn
 
 from gradcli.errors import LostRankError
-from gradcli.wording import listed
+from gradcli.wording import listed, verb
 
 ANSWER_SECONDS = 1.0  # for ranks that wait too to say that they live
 _SHORT = 248  # bytes that an all-gather sends with the length, in one round
@@ -69,6 +69,7 @@ class Group(ABC):
         self.note = note
         self.where: Callable[[], str] | None = None
         self.waited = 0.0
+        self._pulses: dict[int, float] = {}  # when each rank that works by itself gave a sign
 
     @property
     def size(self) -> int:
@@ -133,6 +134,18 @@ class Group(ABC):
     def abort(self, code: int) -> NoReturn:
         """End all processes of the launcher at once; it exits with this code."""
 
+    def has_pulse(self) -> bool:
+        """Whether a thread beside the main one may tell the others that this rank lives."""
+        return False
+
+    def send_pulse(self) -> None:
+        """Tell all others that this rank lives, and works by itself."""
+        raise AssertionError(f"{self.names[self.rank]} has no pulse")
+
+    def pulses(self) -> set[int]:
+        """The ranks that have said so since this was asked last."""
+        return set()
+
     # -- exchanges -------------------------------------------------------------------------------
 
     def exchange(self, sends: Sequence[Message], receives: Sequence[Message], what: str) -> None:
@@ -181,7 +194,8 @@ class Group(ABC):
             what: the exchange, for E806.
 
         Raises:
-            LostRankError: E806, it has not ended within `timeout` seconds.
+            LostRankError: E806, it has not ended within `timeout` seconds, nor has a rank said
+                meanwhile that it works by itself.
         """
         began = time.perf_counter()
         awake = _AWAKE_SECONDS + nbytes * _SECONDS_PER_BYTE
@@ -193,18 +207,25 @@ class Group(ABC):
                     os.sched_yield()
                 continue
             time.sleep(min(seconds / 100, _LONGEST_SLEEP))
-            if seconds > self.timeout or self.callers():
-                raise self._error_of(open_ranks(), seconds, what)
+            self._pulses |= dict.fromkeys(self.pulses(), time.perf_counter())
+            silent = time.perf_counter() - max([began, *self._pulses.values()])
+            if silent > self.timeout or self.callers():
+                raise self._error_of(open_ranks(), silent, what)
             if seconds > self.note_seconds and not noted:
                 noted = True
-                self._say(open_ranks(), what)
+                self._say(open_ranks(), what, began)
 
-    def _say(self, ranks: Iterable[int], what: str) -> None:
+    def _say(self, ranks: Iterable[int], what: str, began: float) -> None:
         assert self.note is not None
-        self.note(
-            f"{self._place(what)}: nothing from {self._list(ranks)} for {self.note_seconds:g} s; "
-            f"after {self.timeout:g} s the others end"
-        )
+        at_work = [rank for rank, when in self._pulses.items() if when > began]
+        if at_work:
+            text = f"{self._list(at_work)} {verb(len(at_work))} at work on data, the others wait"
+        else:
+            text = (
+                f"nothing from {self._list(ranks)} for {self.note_seconds:g} s; "
+                f"after {self.timeout:g} s the others end"
+            )
+        self.note(f"{self._place(what)}: {text}")
 
     def _error_of(self, ranks: set[int], seconds: float, what: str) -> LostRankError:
         """The error that names who does not even answer, or else those that this rank waits for."""

@@ -61,7 +61,8 @@ class MPIGroup(Group):
                 warnings.simplefilter("ignore", RuntimeWarning)
                 self._mpi.Init_thread(self._mpi.THREAD_SERIALIZED)
         world = self._mpi.COMM_WORLD
-        self._messages, self._calls = world.Dup(), world.Dup()
+        self._messages, self._calls, self._signs = world.Dup(), world.Dup(), world.Dup()
+        self._signs_made: list[Any] = []
         self._callers: set[int] = set()
         self._calls_made: list[Any] = []
         self._statuses: list[Any] = []  # of the requests that were looked at last
@@ -138,6 +139,26 @@ class MPIGroup(Group):
             self._calls.Recv((bytearray(), self._mpi.BYTE), status.source)
             self._callers.add(status.source)
         return self._callers
+
+    def has_pulse(self) -> bool:
+        """Whether MPI lets threads take turns."""
+        return bool(self._mpi.Query_thread() >= self._mpi.THREAD_SERIALIZED)
+
+    def send_pulse(self) -> None:
+        """A message without bytes to everybody; theirs are taken, lest they pile up."""
+        self._signs_made = [one for one in self._signs_made if not one.Test()]
+        others = (rank for rank in range(self.size) if rank != self.rank)
+        nothing = (b"", self._mpi.BYTE)
+        self._signs_made += [self._signs.Isend(nothing, rank) for rank in others]
+        self.pulses()
+
+    def pulses(self) -> set[int]:
+        """The ranks whose messages have come."""
+        status, ranks = self._mpi.Status(), set()
+        while self._signs.Iprobe(status=status):
+            self._signs.Recv((bytearray(), self._mpi.BYTE), status.source)
+            ranks.add(status.source)
+        return ranks
 
     def all_reduce(self, source: memoryview, out: memoryview, element: str, what: str) -> None:
         """MPI_Iallreduce, which is told the type: a memoryview is bytes, and it would add those."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 
 import pytest
 from rank_threads import Network, ThreadGroup, on_ranks, wait_for
 
-from gradcli.engine.distributed import ALONE, Group, group
+from gradcli.engine.distributed import ALONE, Group, at_work, group, pulse
+from gradcli.engine.distributed.pulse import Pulse
 from gradcli.errors import LostRankError
 
 SIZES = range(1, 10)
@@ -145,3 +147,53 @@ def test_a_rank_that_comes_when_all_have_given_up_blames_itself() -> None:
     late = "rank 1 on node0 (pid 1001)"
     assert messages[0] == messages[2] == f"nothing from {late} for 0.5 s in a test"
     assert messages[1] == f"{late} came too late to a test: others had waited for 0.5 s"
+
+
+def late(group: ThreadGroup, seconds: float, lives: bool) -> None:
+    """Rank 1 comes late, with a pulse or without; the others are there at once."""
+    if group.rank == 1:
+        with Pulse(group) if lives else contextlib.nullcontext():
+            time.sleep(seconds)
+    group.barrier("a test")
+
+
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_a_rank_that_works_by_itself_is_waited_for(
+    size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pulse, "BETWEEN", 0.02)
+    on_ranks(size, lambda group: late(group, 1.5, lives=True), timeout=0.5)
+    with pytest.raises(LostRankError, match="nothing from rank 1 on node0"):
+        on_ranks(size, lambda group: late(group, 1.5, lives=False), timeout=0.5)
+
+
+def test_a_rank_whose_pulse_ends_is_named() -> None:
+    def task(group: ThreadGroup) -> None:
+        if group.rank == 1:
+            group.send_pulse()
+            time.sleep(1.5)
+        group.barrier("a test")
+
+    with pytest.raises(LostRankError, match="nothing from rank 1 on node0"):
+        on_ranks(2, task, timeout=0.5)
+
+
+def test_who_works_by_itself_is_named_while_the_others_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pulse, "BETWEEN", 0.02)
+    notes: list[str] = []
+
+    def task(group: ThreadGroup) -> None:
+        group.note_seconds = 0.2
+        group.note = notes.append if group.rank == 0 else None
+        late(group, 0.5, lives=True)
+
+    on_ranks(2, task)
+    assert notes == ["a test: rank 1 on node0 (pid 1001) is at work on data, the others wait"]
+
+
+def test_a_process_alone_has_no_pulse() -> None:
+    threads = threading.active_count()
+    with at_work():
+        assert threading.active_count() == threads
