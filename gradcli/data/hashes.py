@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol
 
-from gradcli.errors import GradcliError
-
 # Who looks whether mapped files are what they were when they were opened, and raises where they
 # are not; asked closely before anything is saved. Nobody, while nothing is mapped.
 lookouts: list[Callable[[bool], None]] = []
@@ -25,7 +23,7 @@ class Later(Protocol):
         fault: what is wrong with the file, as far as it was read.
     """
 
-    fault: GradcliError | None
+    fault: Exception | None
 
     @property
     def ready(self) -> bool:

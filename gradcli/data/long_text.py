@@ -12,7 +12,7 @@ from typing import Any, Literal
 from gradcli import engine
 from gradcli.data.files import Loaded, check_sums, read, regular_size, shown
 from gradcli.data.inflate import is_gzip
-from gradcli.data.prepared.identity import FileIdentity, sha256_of
+from gradcli.data.prepared.identity import identity_of_hash, sha256_of
 from gradcli.data.prepared.mapped import map_file
 from gradcli.data.prepared.progress import Progress
 from gradcli.data.prepared.sets import Recipe, prepared
@@ -78,7 +78,7 @@ def long_text(
     packed = is_gzip(read(path, 2))
     made = prepared(recipe, _Writing(path, unit, labels, cure, packed).write, cache)
     if unit == "bytes" and not packed:
-        identity = FileIdentity.of(path)
+        identity = identity_of_hash(path)
         tokens = map_file(path, engine.uint8, (identity.size,), 0, identity)
     else:
         tokens = made.tensor("tokens")

@@ -124,3 +124,24 @@ def test_another_text_is_measured_on_and_may_hold_no_other_characters(tmp_path: 
         (tmp_path / "new").write_text("cba\n" * 20 + f"ab{odd}b")
         with pytest.raises(DataError, match=r"new:21: the character '.' did not occur"):
             made.read_split(tmp_path / "new")
+
+
+@pytest.mark.usefixtures("long")
+def test_a_text_that_is_replaced_behind_its_hash_is_not_mapped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = source(tmp_path, b"a text of bytes " * 20, unit="bytes")
+    sha256_of = long_text.sha256_of
+
+    def replaced(path: Path, *given: Any) -> str:
+        sha256 = sha256_of(path, *given)
+        other = path.with_name("other")
+        other.write_bytes(b"another of bytes " * 20)
+        other.replace(path)
+        return sha256
+
+    made.load()
+    monkeypatch.setattr(long_text, "sha256_of", replaced)
+    again = TextSource(file=made.file, unit="bytes", context=5, cache=made.cache)
+    with pytest.raises(DataError, match="changed while it was opened"):
+        again.load()

@@ -25,7 +25,7 @@ from gradcli.errors import DataError, RunError
 
 verify_data = False  # `--verify-data`: hash always
 BLOCK = 1 << 20
-_YOUNG = 2_000_000_000  # nanoseconds: a later edit could leave the same time on some disks
+YOUNG = 2_000_000_000  # nanoseconds: a later edit could leave the same times on some disks
 Advance = Callable[[int], object]
 
 
@@ -62,6 +62,11 @@ class FileIdentity:
         """Equal, and not even its times were set back since."""
         return self == other and self.ctime_ns == other.ctime_ns
 
+    @property
+    def is_young(self) -> bool:
+        """Whether the file was changed so lately that it could be again with the same times."""
+        return time.time_ns() - max(self.mtime_ns, self.ctime_ns) < YOUNG
+
 
 def trust_identities() -> None:
     """Hash only what changed, as without `--verify-data`."""
@@ -69,8 +74,27 @@ def trust_identities() -> None:
     verify_data = False
 
 
-# The identity that each file had when its hash was asked for.
+# The identity that each file had when its hash was asked for, and which were young then.
 when_hashed: dict[Path, FileIdentity] = {}
+_young: set[Path] = set()
+
+
+def identity_of_hash(path: Path) -> FileIdentity:
+    """The identity of a file when it was hashed: what is read of it later must be the same."""
+    return when_hashed.get(_place(path)) or FileIdentity.of(path)
+
+
+def edited_since(path: Path, sha256: str) -> bool:
+    """Whether a file is no longer what was hashed; read once more where its times do not tell."""
+    then, now = when_hashed.get(_place(path)), FileIdentity.of(path)
+    if then is not None and now != then:
+        return True
+    is_known = then is not None and now.untouched(then) and _place(path) not in _young
+    return not is_known and hashed(path)[0] != sha256
+
+
+def _place(path: Path | str) -> Path:
+    return Path(os.path.abspath(path))  # noqa: PTH100 -- keeps links
 
 
 def sha256_of(path: Path | str, progress: Advance | None = None, cache: Path | None = None) -> str:
@@ -89,7 +113,7 @@ def sha256_of_all(
     hashes: dict[Path, str] = {}
     try:
         for path in map(Path, paths):
-            place = Path(os.path.abspath(path))  # noqa: PTH100 -- keeps links
+            place = _place(path)
             if place.parent not in books:
                 books[place.parent] = Book(place.parent, cache)
             hashes[path] = books[place.parent].sha256(place, progress)
@@ -120,12 +144,15 @@ class Book:
         """The hash of a file of this folder."""
         now = FileIdentity.of(path)
         earlier = None if self.verify else _hash_in(self.entries.get(path.name), now)
+        _young.discard(path)
         if earlier is not None:
             when_hashed[path] = now
             return earlier
         sha256, now = hashed(path, progress)
         when_hashed[path] = now
-        if time.time_ns() - now.mtime_ns >= _YOUNG:
+        if now.is_young:
+            _young.add(path)
+        else:
             self.enter(path.name, {"identity": now.as_list(), "sha256": sha256})
         return sha256
 
@@ -147,7 +174,7 @@ def recall(
     path: Path, now: FileIdentity, checks: Iterable[str], cache: Path | None = None
 ) -> str | None:
     """The hash of a file that is the one that was hashed, and whose numbers passed these checks."""
-    place = Path(os.path.abspath(path))  # noqa: PTH100 -- keeps links
+    place = _place(path)
     entry = Book(place.parent, cache).entries.get(place.name)
     earlier = None if verify_data else _hash_in(entry, now)
     if earlier is not None and set(checks) <= set(_checks_in(entry)):
@@ -160,9 +187,9 @@ def remember(
     path: Path, now: FileIdentity, sha256: str, checks: Iterable[str], cache: Path | None = None
 ) -> None:
     """Keep the hash of a file and the checks that its numbers passed, beside earlier ones."""
-    place = Path(os.path.abspath(path))  # noqa: PTH100 -- keeps links
+    place = _place(path)
     when_hashed[place] = now
-    if time.time_ns() - now.mtime_ns < _YOUNG:
+    if now.is_young:
         return
     with _remembering:
         book = Book(place.parent, cache)

@@ -30,7 +30,7 @@ class FileReading:
         self, path: Path, identity: FileIdentity, check: Check | None, cache: Path | None = None
     ) -> None:
         self.path = path
-        self.fault: GradcliError | None = None
+        self.fault: Exception | None = None
         self.elsewhere: str | None = None
         self._identity = identity
         self._check = check
@@ -78,6 +78,8 @@ class FileReading:
         except OSError as error:
             text = f"data file '{shown(self.path)}' cannot be read: {error.strerror}"
             self.fault = DataError(text)
+        except Exception as error:  # such as no memory: whoever waits for the hash is told
+            self.fault = error
         finally:
             self._ended.set()
 

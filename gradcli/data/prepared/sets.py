@@ -26,7 +26,7 @@ from gradcli.data.prepared.identity import Advance, Book, FileIdentity
 from gradcli.data.prepared.lock import Lock
 from gradcli.data.prepared.writer import Stored, Writer, as_json, header, refused
 from gradcli.dataclass import dataclass
-from gradcli.errors import DataError
+from gradcli.errors import DataError, RunError
 
 if TYPE_CHECKING:
     from gradcli.engine import Tensor
@@ -156,13 +156,17 @@ def _fresh(recipe: Recipe, write: Write, cache: Path, lock: Lock) -> PreparedSet
     if lock.is_safe:
         remove_asides(cache, recipe.name)
     _make(recipe, write, cache)
-    one = opened(cache / recipe.name, recipe)
-    assert one is not None, "a set that was just written is there"
-    return one
+    with contextlib.suppress(Damage):
+        if (one := opened(cache / recipe.name, recipe)) is not None:
+            return one
+    raise RunError(
+        f"prepared data {recipe.name} in {shown(cache)} was removed or changed by somebody as soon "
+        "as it was there; start again",
+        code="E708",
+    )
 
 
 def _make(recipe: Recipe, write: Write, cache: Path) -> None:
-    before = {path: _at_hashing(path) for path, _ in recipe.sources.values() if path.is_file()}
     aside = cache / f".{recipe.name}.{os.getpid()}-{secrets.token_hex(4)}"
     writer = Writer(aside, recipe.title)
     try:
@@ -170,7 +174,7 @@ def _make(recipe: Recipe, write: Write, cache: Path) -> None:
             aside.mkdir()
         facts = write(writer)
         arrays = writer.close()
-        _refuse_edited(before)
+        _refuse_edited(recipe)
         with writer.writing():
             _write_facts(aside / FACTS, {**recipe.content(), **_origin(recipe)}, facts, arrays)
             _sync(aside)
@@ -182,15 +186,9 @@ def _make(recipe: Recipe, write: Write, cache: Path) -> None:
         shutil.rmtree(aside, ignore_errors=True)
 
 
-def _at_hashing(path: Path) -> FileIdentity:
-    """The identity of a source when it was hashed; what was read since must be the same."""
-    place = Path(os.path.abspath(path))  # noqa: PTH100 -- keeps links
-    return identity.when_hashed.get(place) or FileIdentity.of(path)
-
-
-def _refuse_edited(before: Mapping[Path, FileIdentity]) -> None:
-    for path, then in before.items():
-        if not FileIdentity.of(path) == then:
+def _refuse_edited(recipe: Recipe) -> None:
+    for path, sha256 in recipe.sources.values():
+        if not path.is_dir() and identity.edited_since(path, sha256):
             raise DataError(
                 f"data file '{shown(path)}' was edited while it was being prepared; start again"
             )

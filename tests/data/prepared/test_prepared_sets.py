@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from gradcli import engine
-from gradcli.data.prepared import identity, mapped, progress
+from gradcli.data.prepared import identity, mapped, progress, sets
 from gradcli.data.prepared.identity import sha256_of
 from gradcli.data.prepared.sets import Damage, PreparedSet, Recipe, _hash, prepared, read_facts
 from gradcli.data.prepared.writer import Writer
@@ -26,7 +26,8 @@ ROWS = 1000
 
 
 @pytest.fixture
-def source(tmp_path: Path) -> Path:
+def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(identity, "YOUNG", 0)  # or it would be hashed each time
     path = tmp_path / "numbers.csv"
     path.write_text("".join(f"{row}\n" for row in range(ROWS)))
     os.utime(path, (1e9, 1e9))
@@ -302,9 +303,39 @@ def test_a_note_that_was_changed_is_no_note(source: Path, tmp_path: Path) -> Non
         assert sha256_of(source, cache=tmp_path / "cache") == expected
 
 
-def test_a_young_file_is_not_remembered(source: Path, tmp_path: Path) -> None:
-    os.utime(source, (time.time(), time.time()))
+@pytest.mark.parametrize("age", [0, 1e9])
+def test_a_file_that_was_just_written_is_not_remembered_whatever_its_time(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, age: float
+) -> None:
+    monkeypatch.undo()
+    os.utime(source, (time.time() - age, time.time() - age))
     read: list[int] = []
     for _ in range(2):
         sha256_of(source, read.append, tmp_path / "cache")
     assert sum(read) == 2 * source.stat().st_size
+
+
+def test_an_edit_within_the_tick_of_a_clock_is_found_by_the_hash(
+    prepare: Preparing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.undo()
+    then = identity.FileIdentity.of(prepare.source)
+    monkeypatch.setattr(identity.FileIdentity, "of_status", lambda status: then)
+    write = prepare.write
+
+    def edited(writer: Writer) -> Mapping[str, Any]:
+        prepare.source.write_text(prepare.source.read_text().replace("7", "8"))
+        return write(writer)
+
+    prepare.write = edited  # type: ignore[method-assign]
+    with pytest.raises(DataError, match="was edited while it was being prepared"):
+        prepare()
+
+
+def test_a_set_that_somebody_removes_at_once_is_told_in_a_sentence(
+    prepare: Preparing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sets, "_put_in_place", lambda aside, folder: None)
+    with pytest.raises(RunError, match="was removed or changed by somebody") as caught:
+        prepare()
+    assert caught.value.code == "E708"

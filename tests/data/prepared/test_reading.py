@@ -25,6 +25,7 @@ NUMBERS = 5000
 def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(reading, "BLOCK", 1 << 10)
+    monkeypatch.setattr(identity, "YOUNG", 0)
     path = tmp_path / "x.bin"
     write(path, array("f", range(NUMBERS)))
     return path
@@ -129,3 +130,14 @@ def test_whoever_waits_tells_how_far_it_is(path: Path, monkeypatch: pytest.Monke
     one.result()
     assert told[0] == ("reading x.bin", 0, path.stat().st_size, "B")
     assert told[-1][0] == "reading x.bin"
+
+
+def test_whatever_ends_the_reading_is_told_to_whoever_waits(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_memory(self: FileReading) -> str:
+        raise MemoryError
+
+    monkeypatch.setattr(FileReading, "_stream", no_memory)
+    with pytest.raises(MemoryError):
+        read(path).result()
