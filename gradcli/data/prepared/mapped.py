@@ -41,8 +41,13 @@ class Mapping:
 
     def check(self, closely: bool) -> None:
         """Raise unless the file is as it was when it was opened; closely: its times too."""
-        size = self.mmap.size()  # of what is mapped, whatever lies at its path by now
-        if self.guard.lost or size < self.length:
+        try:
+            size = self.mmap.size()  # of what is mapped, whatever lies at its path by now
+        except OSError as error:  # of a disk in the network that no longer knows the file
+            raise self._changed(f"it can no longer be asked for: {error.strerror}") from None
+        if self.guard.lost and size >= self.length:
+            raise self._changed(f"it was shorter than {quantity(self.length, 'byte')} for a while")
+        if size < self.length:
             raise self._changed(f"it had {quantity(self.length, 'byte')}, and has {size}")
         if not closely:
             return

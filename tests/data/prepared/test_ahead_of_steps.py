@@ -117,7 +117,7 @@ def test_tokens_of_files_are_asked_for_by_window(tmp_path: Path, asked: Asked) -
     wait_for(ended)
 
 
-SETTINGS: Any = type("Settings", (), {"seed": 5, "batch": 16})
+SETTINGS: Any = type("Settings", (), {"seed": 5, "batch": 16, "sampler": None})
 
 
 def test_steps_are_asked_for_once_in_their_order_and_a_bounded_way_ahead(

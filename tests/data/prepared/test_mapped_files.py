@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from array import array
 from pathlib import Path
@@ -88,3 +89,24 @@ def test_files_that_nobody_maps_any_more_may_change(path: Path) -> None:
     del tensor
     path.write_bytes(b"")
     check_mappings(closely=True)
+
+
+def test_a_file_that_was_shorter_for_a_while_is_named(mapped: Tensor, path: Path) -> None:
+    content = path.read_bytes()
+    os.truncate(path, 0)
+    assert mapped[99, 0].item() == 0.0
+    path.write_bytes(content)
+    with pytest.raises(DataError, match="it was shorter than 4004 bytes for a while"):
+        check_mappings(closely=False)
+
+
+def test_a_file_that_its_disk_no_longer_knows_is_named(
+    mapped: Tensor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stale(self: object) -> int:
+        raise OSError(errno.ESTALE, "Stale file handle")
+
+    monkeypatch.setattr(mapped_files._Mapped, "size", stale, raising=False)
+    with pytest.raises(DataError, match="it can no longer be asked for: Stale file handle"):
+        check_mappings(closely=False)
+    assert mapped.shape == (100, 10)
