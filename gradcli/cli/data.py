@@ -115,7 +115,7 @@ def _damaged(path: Path, why: str) -> DataError:
 @options.basic
 def clean(older_than: int | None, yes: bool, cache: Path | None, as_json: bool) -> None:
     """Remove prepared data, but none that is being made now; it is made anew when needed."""
-    from gradcli.data.prepared.shelf import BUSY, remove
+    from gradcli.data.prepared.shelf import BUSY, remove, remove_loose
 
     folder, sets = _sets(cache)
     limit = datetime.now(UTC) - timedelta(days=min(older_than or 0, 100_000))
@@ -130,7 +130,7 @@ def clean(older_than: int | None, yes: bool, cache: Path | None, as_json: bool) 
         except GradcliError as error:
             problems.append(error)
     if yes:
-        _remove_loose(folder)
+        remove_loose(folder)
     if as_json:
         rows = [{**_as_object(one), "removed": one in gone} for one in go]
         output.say_json({"cache": str(folder), "sets": rows})
@@ -138,13 +138,6 @@ def clean(older_than: int | None, yes: bool, cache: Path | None, as_json: bool) 
         _show_cleaning(folder, gone if yes else go, yes, busy=len(chosen) - len(go))
     if problems:
         raise ErrorGroup(problems)
-
-
-def _remove_loose(folder: Path) -> None:
-    from gradcli.data.prepared.shelf import loose_files
-
-    for path in loose_files(folder):
-        path.unlink(missing_ok=True)
 
 
 def _show_cleaning(folder: Path, sets: list[Shelved], yes: bool, busy: int) -> None:

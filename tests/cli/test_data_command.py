@@ -119,6 +119,23 @@ def test_a_set_that_is_being_made_stays(measured: Command) -> None:
     assert half.exists()
 
 
+def test_the_lock_of_a_set_that_is_being_made_stays_and_one_that_nobody_holds_goes(
+    measured: Command,
+) -> None:
+    Path("cache").mkdir()
+    locks = [Path("cache", f"measured-{number * 16}.lock") for number in "01"]
+    locks[1].touch()
+    with Lock(locks[0], None):
+        assert measured("data", "clean", "--yes", "--cache", "cache").code == 0
+        assert [lock.exists() for lock in locks] == [True, False]
+
+
+def test_a_time_that_no_calendar_has_is_no_error(measured: Command) -> None:
+    measured("data", "prepare", "measured.yaml")
+    os.utime(sets()[0] / "facts.json", (1e11, 1e12))
+    assert measured("data", "list", "--cache", "cache").code == 0
+
+
 def test_sets_of_another_version_are_left_to_it(measured: Command) -> None:
     measured("data", "prepare", "measured.yaml")
     [one] = sets()

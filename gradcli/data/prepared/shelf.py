@@ -10,7 +10,6 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -78,7 +77,9 @@ def _state(path: Path) -> tuple[str, str, tuple[str, ...]]:
         return OTHER, str(other), ()
     except Damage as damage:
         return DAMAGED, str(damage), ()
-    return READY, "", tuple(dict.fromkeys(map(str, facts.get("files", {}).values())))
+    files = facts.get("files")
+    names = files.values() if isinstance(files, dict) else ()
+    return READY, "", tuple(dict.fromkeys(map(str, names)))
 
 
 def _size(path: Path) -> int:
@@ -91,7 +92,7 @@ def _size(path: Path) -> int:
 
 def _used(path: Path) -> datetime:
     for place in (path / FACTS, path):
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, ValueError, OverflowError):  # a time may be anything
             return datetime.fromtimestamp(place.stat().st_mtime, UTC)
     return datetime.now(UTC)
 
@@ -149,12 +150,12 @@ def _remove(path: Path) -> None:
         shutil.rmtree(path)
 
 
-def loose_files(cache: Path) -> Iterator[Path]:
-    """Small files that a killed process left: locks that nobody holds, and notes half made."""
+def remove_loose(cache: Path) -> None:
+    """Remove what a killed process left: locks that nobody holds, and notes half made."""
     for path in cache.glob("*.lock"):
-        if SET.fullmatch(path.stem) and not is_locked(path.with_suffix("")):
-            yield path
+        if SET.fullmatch(path.stem):
+            is_locked(path.with_suffix(""))  # a lock that nobody holds goes when one lets go of it
     for path in cache.glob(f"{notes.FOLDER}/.*.tmp"):
         with contextlib.suppress(OSError):
             if NOTE.fullmatch(path.name) and time.time() - path.stat().st_mtime > _OLD:
-                yield path
+                path.unlink()
