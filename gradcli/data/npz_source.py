@@ -17,6 +17,7 @@ from gradcli.data.prepared.cache import cache_folder
 from gradcli.data.samples import InFiles
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
+from gradcli.errors import DataError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +65,10 @@ class NpzSource(Cached, Arrays):
             return super().stored(name, opened)
         from gradcli.data.prepared_archive import array_in  # small data does without
 
-        tensor, opened[Path(self.file)] = array_in(Path(self.file), name, cache_folder(self.cache))
+        path = Path(self.file)
+        tensor, archive = array_in(path, name, cache_folder(self.cache))
+        if opened.setdefault(path, archive).sha256 != archive.sha256:
+            raise DataError(f"data file '{shown(path)}' changed while it was read; start again")
         return tensor
 
     def header(self, name: str) -> Header:
@@ -97,4 +101,6 @@ class NpzSource(Cached, Arrays):
         if self.test_inputs and {self.test_inputs, self.test_targets} <= {*names, None}:
             pairs = [(self.test_inputs, self.test_targets)]
         ((inputs, targets),) = pairs
-        return NpzSource(file=str(path), inputs=inputs, targets=targets, target=self.target)
+        return NpzSource(
+            file=str(path), inputs=inputs, targets=targets, target=self.target, cache=self.cache
+        )

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import fields
+from importlib.abc import InspectLoader
 from pathlib import Path
 from typing import Any, NoReturn
 
 from gradcli import engine
-from gradcli.data.files import files_below, shown
+from gradcli.data.files import files_below, read, shown
 from gradcli.data.prepared.folder_hash import listing_of
 from gradcli.data.prepared.identity import sha256_of
 from gradcli.data.prepared.sets import PreparedSet, Recipe, prepared
@@ -40,7 +42,7 @@ class Kept:
 
 def keep(source: Any, streams: Mapping[str, Any], guarded: Guarded, cache: Path) -> dict[str, Kept]:
     """The samples of each stream in prepared data; `guarded` tells what own code raises."""
-    code = Path(str(sys.modules[type(source).__module__].__file__))
+    code = _code_of(source)
     with guarded():
         lengths = {name: len(stream) for name, stream in streams.items()}
 
@@ -62,6 +64,16 @@ def _kept(made: PreparedSet, name: str) -> Kept:
     return Kept(inputs, targets, made.facts[name]["sha256"], bounds)
 
 
+def _code_of(source: Any) -> Path:
+    """The file of own code, which must still hold what was run."""
+    module = sys.modules[type(source).__module__]
+    code, loader = Path(str(module.__file__)), module.__loader__
+    text = loader.get_source(module.__name__) if isinstance(loader, InspectLoader) else None
+    if text is not None and text.splitlines() != read(code).decode().splitlines():
+        raise DataError(f"own code, {shown(code)}: it was edited since it was run; start again")
+    return code
+
+
 def _recipe(source: Any, code: Path, lengths: Mapping[str, int], cache: Path) -> Recipe:
     """Fields, lengths and code decide, and the files that fields name."""
     sources, keys = {"code": (code, sha256_of(code, cache=cache))}, {}
@@ -75,8 +87,21 @@ def _recipe(source: Any, code: Path, lengths: Mapping[str, int], cache: Path) ->
             keys[one.name] = listing_of(value, files_below(value))[0]
         else:
             sources[f"field {one.name}"] = (value, sha256_of(value, cache=cache))
+        for number, path in enumerate(_files_in(value)):
+            sources[f"field {one.name}[{number}]"] = (path, sha256_of(path, cache=cache))
     content = {"class": type(source).__name__, "fields": keys, "lengths": dict(lengths)}
     return Recipe(READER, VERSION, content, sources)
+
+
+def _files_in(value: object) -> Iterator[Path]:
+    """Files that a field names without being a Path: own code is likely to read them."""
+    if isinstance(value, str) and os.path.isfile(value):  # noqa: PTH113 -- any text, no OSError
+        yield Path(value)
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from _files_in(str(one) if isinstance(one, Path) else one)
+    elif isinstance(value, Mapping):
+        yield from _files_in([*value.values()])
 
 
 class _Reading:

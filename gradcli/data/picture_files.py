@@ -16,6 +16,7 @@ from gradcli.data.samples import tensor_of
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
 from gradcli.errors import DataError
+from gradcli.packages import version
 
 # What is decoded at each start: fewer pictures than these that take less memory.
 SMALL_FILES, SMALL_BYTES = 1000, 64 << 20
@@ -140,7 +141,8 @@ def _prepared(files: PictureFiles, cache: Path) -> Decoded:
         return {"losses": dict(losses)}
 
     sha256 = folder_hash(files.folder, files.paths, lambda advance: hash_of(files, advance), cache)
-    keys = {"size": files.shape[-1], "color": files.color}
+    # Another version of Pillow may decode a JPEG to other numbers.
+    keys = {"size": files.shape[-1], "color": files.color, "pillow": version("pillow")}
     made = prepared(
         Recipe(READER, VERSION, keys, {"pictures": (files.folder, sha256)}), write, cache
     )

@@ -104,6 +104,34 @@ def test_they_are_prepared_once_and_anew_where_something_changes(
     assert len(list((folder / "cache" / "gradcli").glob("own-*"))) == 2
 
 
+@pytest.mark.parametrize(
+    ("field", "value", "use"),
+    [
+        ("file: str", "'numbers.bin'", "Path(self.file)"),
+        ("files: tuple[str, ...]", "('none', 'numbers.bin')", "Path(self.files[1])"),
+    ],
+)
+def test_a_file_that_a_field_names_as_text_is_known_by_its_content(
+    folder: Path, weights: Callable[..., str], field: str, value: str, use: str
+) -> None:
+    text = CODE.replace('file: Path = Path("numbers.bin")', f"{field} = {value}")
+    (folder / "own.py").write_text(text.replace("self.file.read", f"{use}.read"))
+    first = weights()
+    (folder / "numbers.bin").write_bytes(bytes(range(100, 200)))
+    assert weights() != first
+
+
+def test_code_that_is_edited_once_it_runs_prepares_nothing(folder: Path) -> None:
+    edit = 'Path(__file__).write_text(Path(__file__).read_text() + "# more\\n")'
+    (folder / "own.py").write_text(f"{CODE}\n{edit}\n")
+    with pytest.raises((ErrorGroup, GradcliError)) as caught:
+        load(folder / "it.yaml")
+    error = caught.value
+    [told] = error.errors if isinstance(error, ErrorGroup) else [error]
+    assert "own.py: it was edited since it was run" in told.message
+    assert list((folder / "cache" / "gradcli").glob("own-*")) == []
+
+
 def test_what_was_prepared_has_facts(folder: Path) -> None:
     config = load(folder / "it.yaml")
     assert (config.facts.input, config.facts.classes) == ((3,), 3)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gradcli import engine
-from gradcli.data import files, npy
+from gradcli.data import files, npy, prepared_archive
 from gradcli.data.npz_source import NpzSource
 from gradcli.engine.device import meta
 from gradcli.errors import DataError
@@ -98,3 +98,31 @@ def test_damage_is_told(tmp_path: Path) -> None:
             new.writestr("y.npy", old.read("y.npy"))
         with pytest.raises(DataError, match=f"data.npz, x: {what}|sample 17"):
             source(tmp_path).facts()
+
+
+@pytest.mark.usefixtures("large")
+def test_an_archive_that_is_replaced_between_two_arrays_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written(tmp_path)
+    made = source(tmp_path)
+    array_in = prepared_archive.array_in
+
+    def replaced(*given: Any) -> Any:
+        result = array_in(*given)
+        written(tmp_path)
+        return result
+
+    monkeypatch.setattr(prepared_archive, "array_in", replaced)
+    with pytest.raises(DataError, match=r"data\.npz' changed while it was read; start again"):
+        made.load()
+
+
+@pytest.mark.usefixtures("large")
+def test_another_archive_is_prepared_in_the_same_cache(tmp_path: Path) -> None:
+    written(tmp_path)
+    made = source(tmp_path)
+    facts = made.load().facts
+    (tmp_path / "data.npz").rename(tmp_path / "new.npz")
+    assert made.new_split(tmp_path / "new.npz", facts).split.size == 40  # type: ignore[arg-type]
+    assert len(list((tmp_path / "kept").glob("npz-*"))) == 2

@@ -163,3 +163,12 @@ def test_a_damaged_book_of_hashes_costs_a_hash(pets: Path, known: bytes) -> None
     for path in (pets / "kept" / "known").glob("folder-*"):
         path.write_bytes(known)
     assert content(pets) == before
+
+
+@pytest.mark.usefixtures("many")
+def test_another_version_of_pillow_decodes_them_anew(pets: Path, monkeypatch: Any) -> None:
+    content(pets)
+    before = set((pets / "kept").glob("pictures-*"))
+    monkeypatch.setattr(picture_files, "version", lambda package: "0.0")
+    content(pets)
+    assert len(set((pets / "kept").glob("pictures-*")) - before) == len(before)
