@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Literal
 
-from gradcli.data.tabular.cells import CellsReader, is_missing, number_of
+from gradcli.data.tabular.cells import CellsReader, is_missing
 from gradcli.data.tabular.collected import (
     GAP,
     Gaps,
@@ -70,17 +70,12 @@ def kind_in(table: TypedTable, name: str) -> ColumnKind:
         return _kind_of_words(name, table.count, words)
     known = without_nan(numbers)
     gaps = len(numbers) - len(known)
-    distinct = MANY if words is None else len(_numbers_in(words))
+    distinct = MANY if words is None else len(set(known))
     whole = bool(known) and all(map(float.is_integer, known))
     why = _useless(len(known), distinct, gaps)
     if not why and whole and _identifies(name, known):
         why = "another number in every row"
     return ColumnKind(name, "unused" if why else "numeric", why, gaps, distinct, whole)
-
-
-def _numbers_in(words: WordColumn) -> set[float]:
-    """The different numbers that words are."""
-    return {number_of(word) for word in words.table if not is_missing(word, allowed=True)}
 
 
 def _kind_of_words(name: str, rows: int, words: WordColumn | None) -> ColumnKind:

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from gradcli.data.column_kinds import kind_in
+from gradcli.data.tabular.collected import Gaps, collect
 from gradcli.data.tabular.reader import Block, Numbers, Role, Words
 from gradcli.errors import DataError
 
@@ -18,6 +20,7 @@ parquet = pytest.importorskip("pyarrow.parquet", reason="needs the extra 'tables
 files = pytest.importorskip("gradcli.data.arrow.files", reason="needs the extra 'tables'")
 
 KINDS = ("Parquet", "Arrow")
+GAPS = Gaps("mean", frozenset())
 DAY = datetime.datetime(2024, 2, 29, 12, 30)
 DIGITS = decimal.Decimal("1234567890123456789.123456789")
 
@@ -105,6 +108,16 @@ def test_a_gap_does_not_change_the_numbers_beside_it(kind: str) -> None:
 def test_words_are_the_text_of_the_cells(array: Any, expected: list[str], kind: str) -> None:
     (block,) = blocks({"c": array}, kind, c="word")
     assert texts(block.words["c"]) == expected
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_column_of_truth_is_an_input_where_nobody_sorted_the_columns(kind: str) -> None:
+    """Its words, true and false, are no numbers, but its cells are."""
+    table = pa.table({"c": [True, False, None] * 9, "one": [True] * 27})
+    read = collect(reader(packed(table, kind), kind), dict.fromkeys(["c", "one"], "any"), GAPS)
+    truth = kind_in(read, "c")
+    assert (truth.kind, truth.distinct, truth.gaps) == ("numeric", 2, 9)
+    assert kind_in(read, "one").why == "the same value in every row"
 
 
 @pytest.mark.parametrize("kind", KINDS)
