@@ -21,7 +21,8 @@ from click.shell_completion import (
 
 VARIABLE = "_GRADCLI_COMPLETE"
 YAML = (".yaml", ".yml")
-DATA = (".csv", ".tsv", ".txt")  # that `init` writes configs for
+# That `init` writes configs for.
+DATA = (".csv", ".tsv", ".parquet", ".arrow", ".feather", ".jsonl", ".txt")
 MOST_CHARACTERS = 20_000  # of a config: a TAB must not take seconds
 DEEPEST = 3  # levels of keys that are offered
 STEP_FILE = re.compile(r"step-0*([0-9]+)\.safetensors")

@@ -36,8 +36,8 @@ ENDINGS = (".yaml", ".yml")  # of a config
 def command(what: str | None, target: str | None, out: Path | None, as_json: bool) -> None:
     """Write a config that trains as it stands.
 
-    WHAT is a template, a table (.csv), a folder with a folder of pictures for each class, or a
-    text (.txt); without it the templates are listed.
+    WHAT is a template, a table (.csv, .parquet, .jsonl, ...), a folder with a folder of pictures
+    for each class, or a text (.txt); without it the templates are listed.
     """
     from gradcli.starter.templates import templates
 

@@ -80,7 +80,7 @@ def kind_in(table: TypedTable, name: str) -> ColumnKind:
 
 def _kind_of_words(name: str, rows: int, words: WordColumn | None) -> ColumnKind:
     if words is None:
-        why = f"free text, more than {quantity(MOST_CATEGORIES, 'different value')}"
+        why = f"neither numbers nor up to {quantity(MOST_CATEGORIES, 'different word')}"
         return ColumnKind(name, "unused", why, 0, MANY, False)
     marks = {code for code, word in enumerate(words.table) if is_missing(word, allowed=True)}
     gaps = sum(map(words.codes.count, {GAP, *marks}))

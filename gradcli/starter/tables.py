@@ -16,6 +16,7 @@ from gradcli.data.tabular.collected import GAP, Gaps, TypedTable, collect
 from gradcli.data.tabular.header import DELIMITERS
 from gradcli.data.tabular.opening import open_table
 from gradcli.data.tabular.pieces import pieces_of
+from gradcli.data.tabular.reader import WithoutHeaderRow
 from gradcli.dataclass import dataclass
 from gradcli.errors import DataError
 from gradcli.registry import did_you_mean
@@ -38,15 +39,15 @@ def draft_of_table(path: Path, written: str, name: str, target: str | None) -> D
     table, delimiter = read_table(path)
     if table.count < FEWEST:
         raise DataError(
-            f"{table.source}: {quantity(table.count, 'row')} below the header; a model needs "
+            f"{table.source}: {quantity(table.count, 'row')}; a model needs "
             f"{FEWEST} or more to learn from some and be measured on others",
             code="E305",
         )
     return _Sorted.of(table, target).draft(written, name, delimiter)
 
 
-def read_table(path: Path) -> tuple[TypedTable, str]:
-    """The columns whose names are there once, and what stands between cells.
+def read_table(path: Path) -> tuple[TypedTable, str | None]:
+    """The columns whose names are there once, and of CSV what stands between cells.
 
     Of the delimiters it is the one that makes most cells of the header.
     """
@@ -57,16 +58,18 @@ def read_table(path: Path) -> tuple[TypedTable, str]:
     head = start[: 1 << 16].partition(b"\n")[0]
     delimiter = max(DELIMITERS.values(), key=lambda sign: head.count(sign.encode()))
     reader = open_table(load(path) if small(path) else path, delimiter)
+    cells = not isinstance(reader, WithoutHeaderRow)
     once = [name for name, count in Counter(reader.header).items() if count == 1]
     table = collect(reader, dict.fromkeys(once, "any"), Gaps("mean", frozenset()))
     if len(table.header) < 2:
         *others, last = DELIMITERS
+        apart = f"; cells stand apart by {', '.join(others)} or {last}" if cells else ""
         raise DataError(
             f"{source}: the table has one column; one to predict and one to predict it from are "
-            f"needed; cells stand apart by {', '.join(others)} or {last}",
+            f"needed{apart}",
             code="E304",
         )
-    return table, delimiter
+    return table, delimiter if cells else None
 
 
 @dataclass(frozen=True)
@@ -104,18 +107,19 @@ class _Sorted:
             )
         return cls(table, target, inputs, unused, drop=target.gaps > 0)
 
-    def draft(self, written: str, name: str, delimiter: str) -> Draft:
+    def draft(self, written: str, name: str, delimiter: str | None) -> Draft:
         rows = self.table.count
         classes = is_of_classes(self.target, rows - self.target.gaps)
-        data: dict[str, Any] = {"name": "csv", "file": written, "target": self.target.name}
+        kind = "table" if delimiter is None else "csv"
+        data: dict[str, Any] = {"name": kind, "file": written, "target": self.target.name}
         if not classes:
             data["task"] = "regression"
-        for kind in ("numeric", "category"):
-            names = [column.name for column in self.inputs if column.kind == kind]
-            data |= {kind: names} if names else {}
+        for key in ("numeric", "category"):
+            names = [column.name for column in self.inputs if column.kind == key]
+            data |= {key: names} if names else {}
         if self.drop or any(column.gaps for column in self.inputs):
             data["missing"] = "drop" if self.drop else "mean"
-        if delimiter != ",":
+        if delimiter not in (None, ","):
             data["delimiter"] = delimiter
         data["split"] = split_of(rows, classes)
         batch, epochs = _lengths(rows)

@@ -16,7 +16,8 @@ from gradcli.starter.tables import draft_of_table
 
 SCHEMA = "gradcli.schema.json"
 FIRST_LINE = f"# yaml-language-server: $schema={SCHEMA}\n"
-TABLES = (".csv", ".tsv")
+TABLES = (".csv", ".tsv", ".parquet", ".arrow", ".feather", ".jsonl", ".ndjson")
+_PACKED = (".gz", ".zst")
 TEXTS = (".txt", ".md", ".text")
 
 
@@ -31,7 +32,7 @@ def draft(source: Path, folder: Path, target: str | None) -> Draft:
     if source.is_dir():
         _no_target(target, "a folder of pictures: the name of a folder is the class")
         return draft_of_folder(source, written, name)
-    suffixes = [suffix.lower() for suffix in source.suffixes if suffix.lower() != ".gz"]
+    suffixes = [suffix.lower() for suffix in source.suffixes if suffix.lower() not in _PACKED]
     if suffixes[-1:] and suffixes[-1] in TABLES:
         return draft_of_table(source, written, name, target)
     if suffixes[-1:] and suffixes[-1] in TEXTS:

@@ -21,7 +21,7 @@ ROWS = "".join(f"{i % 7},{i % 2}\n" for i in range(30))
         (b"", "the table is empty: no header and no rows"),
         (b"a,b\n", "the table is empty: no rows below the header"),
         (b"a\n1\n2\n", "the table has one column"),
-        (b"a,b\n1,2\n", "1 row below the header; a model needs 10 or more"),
+        (b"a,b\n1,2\n", "1 row; a model needs 10 or more"),
         (b"a,b\n" + b",NA\n" * 20, "the column 'b' cannot be predicted: no value"),
         (b"a,b\n" + b"1,2\n" * 20, "cannot be predicted: the same value in every row"),
         (b"a,b\n" + b",1\n,2\n" * 20, "no column is left to predict 'b' from: 'a' (no value)"),

@@ -6,6 +6,8 @@ import json
 import os
 import random
 from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -51,6 +53,28 @@ def trained(gradcli: Callable[..., Ended], name: str, *more: str) -> dict[str, f
     [status] = Path().glob("runs/*/*/status.json")
     figures: dict[str, float] = json.loads(status.read_text())["metrics"]
     return figures
+
+
+def test_a_table_in_json_lines_and_in_parquet(gradcli: Callable[..., Ended]) -> None:
+    """Neither has a delimiter, whatever its bytes look like."""
+    rows = [{"size": i % 17, "open": i % 3 == 0, "price": 5.5 * (i % 17)} for i in range(60)]
+    Path("lines.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    names = ["lines"]
+    if find_spec("pyarrow") is not None:
+        pa, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
+        parquet.write_table(pa.Table.from_pylist(rows), "houses.parquet")
+        names.append("houses")
+    for file in ("lines.jsonl", "houses.parquet")[: len(names)]:
+        assert gradcli("init", file).code == 0
+        written = section(f"{Path(file).stem}.yaml")
+        split = {"train": "70%", "val": "15%", "test": "15%"}
+        common = {"name": "table", "file": file, "target": "price", "task": "regression"}
+        # In JSON lines true is a word.
+        inputs = {"numeric": ["size"], "category": ["open"]}
+        if file == "houses.parquet":
+            inputs = {"numeric": ["size", "open"]}
+        assert written == common | inputs | {"split": split}
+        assert gradcli("check", f"{Path(file).stem}.yaml").code == 0
 
 
 def test_a_table_of_customers(gradcli: Callable[..., Ended]) -> None:
