@@ -21,12 +21,20 @@ from gradcli.data.fitted_table import FittedTable, facts_in, roles_of
 from gradcli.data.prepared.cache import cache_folder, small
 from gradcli.data.samples import InFiles, Samples, imagined, outlined
 from gradcli.data.series import InTime, Series, Steps, Stretches, stretches_in
+from gradcli.data.small_table import read
 from gradcli.data.split import SplitMap, check_stratify, group_of, stratify_of
 from gradcli.data.sums import SUMS
 from gradcli.data.tabular.collected import Gaps, TypedTable, collect, without_gaps
 from gradcli.data.tabular.header import need
 from gradcli.data.tabular.reader import FIRST_ROW, Role
-from gradcli.data.tabular.table_files import by_role, files_of, locate_files, open_files
+from gradcli.data.tabular.table_files import (
+    by_role,
+    files_of,
+    locate_files,
+    of_split,
+    open_files,
+    text_size,
+)
 from gradcli.data.targets import ScaledTargets
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
@@ -117,7 +125,7 @@ class CsvSource(InTime, ScaledTargets, Cached):
         """From the whole table; what was read is kept for `load`."""
         if not small(*self.places().values()):
             return facts_in(self._prepared().facts["data"])
-        return _read.remembered(self)[1].facts
+        return read.remembered(self)[1].facts
 
     def outline(self, facts: Facts) -> dict[str, Samples] | dict[str, Series]:
         """The splits as `load` makes them, on "meta"."""
@@ -160,7 +168,7 @@ class CsvSource(InTime, ScaledTargets, Cached):
         """Every row encoded, shuffled and split."""
         if not small(*self.places().values()):
             return self._of_prepared(self._prepared())
-        (hashes, notes), fitted = _read.taken(self)
+        (hashes, notes), fitted = read.taken(self)
         inputs = engine.cat(list(fitted.inputs()))
         whole = self._whole(inputs, fitted.targets(), fitted.table.begins)
         return LoadedData(
@@ -207,26 +215,27 @@ class CsvSource(InTime, ScaledTargets, Cached):
         cache, files = cache_folder(self.cache), self.places()
         hashes = sha256_of_all(files.values(), cache=cache)
         sources = {role: (path, hashes[path]) for role, path in files.items()}
-        return prepared(Recipe("csv", VERSION, self._shaping(), sources), self._write, cache)
+        recipe = Recipe("csv", VERSION, self._shaping(), sources)
+        return prepared(recipe, lambda writer: self._write(writer, files), cache)
 
     def _shaping(self) -> dict[str, Any]:
         """The keys that decide what numbers come of a file."""
         others = {*self.PLACES, "target_scale"}
         return {name: value for name, value in asdict(self).items() if name not in others}
 
-    def _write(self, writer: Writer) -> Mapping[str, Any]:
-        progress = writer.progress(None, "bytes")
-        files = files_of(self.file)
-        reader = open_files(files, shown(self.file), self.delimiter, progress.advance)
+    def _write(self, writer: Writer, files: Mapping[str, Path]) -> Mapping[str, Any]:
+        """All of these files: a pattern may match more of them by now, which were not hashed."""
+        train, tests = of_split("train", files), of_split("test", files)
+        progress = writer.progress(text_size(train), "B")
+        reader = open_files(train, shown(self.file), self.delimiter, progress.advance)
         fitted = FittedTable.of(self, reader)
-        progress.close()
         inputs = writer.array("inputs", engine.float32, (fitted.encoder.width,))
         for rows in fitted.inputs():
             inputs.append(rows.memoryview())
         targets = fitted.targets()
         writer.array("targets", targets.dtype, targets.shape[1:]).append(targets.memoryview())
-        if self.test_file is not None:
-            test = self.labelled(files_of(self.test_file), fitted.facts)
+        if tests:
+            test = self.labelled(tests, fitted.facts)
             fitted = fitted.with_test(test)
             for name, made in zip(("test_inputs", "test_targets"), _stored(test), strict=True):
                 writer.array(name, made.dtype, made.shape[1:]).append(made.memoryview())
@@ -349,47 +358,3 @@ def known_classes(table: TypedTable, target: str, facts: DataFacts) -> Tensor:
     places = [number[word] for word in column.table]
     codes = array("i", map(places.__getitem__, column.codes))
     return classes_in(replace(table, words={target: replace(column, codes=codes)}), target)
-
-
-# The hashes of the files by their roles, and notes on them; the table.
-_Read = tuple[tuple[Mapping[str, str], tuple[str, ...]], FittedTable]
-
-
-class _Reading:
-    """The table that was read last, between `facts` and `load` of one start."""
-
-    def __init__(self) -> None:
-        self._last: tuple[object, _Read] | None = None
-
-    def remembered(self, source: CsvSource) -> _Read:
-        """The table of a source, read unless it is the last one."""
-        key = _key(source)
-        if self._last is None or self._last[0] != key:
-            self._last = None  # two are never kept at once
-            loaded = {role: load(path) for role, path in source.places().items()}
-            trained = [one for role, one in loaded.items() if role.startswith("train")]
-            tested = [one for role, one in loaded.items() if role.startswith("test")]
-            reader = open_files(trained, shown(source.file), source.delimiter)
-            hashes = {role: one.sha256 for role, one in loaded.items()}
-            about = hashes, tuple(note for one in loaded.values() for note in one.notes())
-            fitted = FittedTable.of(source, reader)
-            if tested:
-                fitted = fitted.with_test(source.labelled(tested, fitted.facts))
-            self._last = key, (about, fitted)
-        return self._last[1]
-
-    def taken(self, source: CsvSource) -> _Read:
-        """The same, which is then forgotten."""
-        result = self.remembered(source)
-        self._last = None
-        return result
-
-
-def _key(source: CsvSource) -> object:
-    """The source but for what does not shape its table, and its files as they lie there."""
-    states = [path.stat() for path in source.places().values()]
-    times = [(s.st_size, s.st_ino, s.st_dev, s.st_mtime_ns, s.st_ctime_ns) for s in states]
-    return replace(source, target_scale=None, cache=None), times
-
-
-_read = _Reading()

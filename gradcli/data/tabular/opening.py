@@ -10,10 +10,11 @@ from typing import Literal
 
 from gradcli.data.files import Loaded, read, shown
 from gradcli.data.foreign import kind_of_text
+from gradcli.data.inflate import is_gzip
 from gradcli.data.tabular.csv_reader import CsvReader
 from gradcli.data.tabular.doubtful import Doubtful, no_table
 from gradcli.data.tabular.json_reader import ONE_LINE_EACH, JsonLinesReader
-from gradcli.data.tabular.pieces import BOM, pieces_in, pieces_of, texts
+from gradcli.data.tabular.pieces import BOM, ZSTD, pieces_in, pieces_of, texts
 from gradcli.data.tabular.reader import TableReader
 from gradcli.errors import DataError
 
@@ -64,6 +65,11 @@ def open_table(file: Path | Loaded, delimiter: str, advance: Advance | None = No
         if kind is None:
             raise
         raise no_table(error, source, kind) from None
+
+
+def is_packed(start: bytes) -> bool:
+    """Whether the bytes of a file that begins so are not the text of a table."""
+    return is_gzip(start) or start.startswith((ZSTD, *(row[0] for row in _BINARY)))
 
 
 def _of_csv(

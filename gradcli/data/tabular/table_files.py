@@ -7,12 +7,15 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from glob import escape, glob, has_magic
 from pathlib import Path
+from typing import TypeVar
 
-from gradcli.data.files import Loaded, expanded, locate, shown
-from gradcli.data.tabular.opening import Advance, open_table
+from gradcli.data.files import Loaded, expanded, locate, read, regular_size, shown
+from gradcli.data.tabular.opening import Advance, is_packed, open_table
 from gradcli.data.tabular.parts import PartsReader
 from gradcli.data.tabular.reader import TableReader
 from gradcli.errors import DataError
+
+File = TypeVar("File", Path, Loaded)
 
 
 def locate_files(written: str, root: Path) -> str:
@@ -49,6 +52,11 @@ def by_role(role: str, files: Sequence[Path]) -> Mapping[str, Path]:
     return {f"{role}[{at}]": path for at, path in enumerate(files)}
 
 
+def of_split(split: str, files: Mapping[str, File]) -> list[File]:
+    """Those whose role is of a split, in the order of their rows."""
+    return [file for role, file in files.items() if role.partition("[")[0] == split]
+
+
 def open_files(
     files: Sequence[Path | Loaded], source: str, delimiter: str, advance: Advance | None = None
 ) -> TableReader:
@@ -56,3 +64,9 @@ def open_files(
     if len(files) == 1:
         return open_table(files[0], delimiter, advance)
     return PartsReader([partial(open_table, one, delimiter, advance) for one in files], source)
+
+
+def text_size(files: Sequence[Path]) -> int | None:
+    """Bytes of text in all files; None where one is packed or holds columns, and nobody knows."""
+    packed = any(is_packed(read(path, 8)) for path in files)
+    return None if packed else sum(map(regular_size, files))

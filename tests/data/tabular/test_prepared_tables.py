@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -9,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from gradcli.data import csv
+from gradcli.data import csv, small_table
 from gradcli.data.csv import CsvSource
 from gradcli.data.dataset import LoadedData
+from gradcli.data.prepared import identity, progress
 from gradcli.engine.device import meta
 from gradcli.errors import DataError
 from gradcli.train.facts import facts_of
@@ -42,7 +44,8 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         calls.append(files)
         return true(files, *rest)
 
-    monkeypatch.setattr(csv, "open_files", open_files)
+    for module in (csv, small_table):
+        monkeypatch.setattr(module, "open_files", open_files)
     return calls
 
 
@@ -184,3 +187,38 @@ def test_new_rows_of_a_large_file_are_read_without_a_cache(source: CsvSource) ->
     new.with_name("SHA256SUMS").write_text(f"{'0' * 64}  new.csv\n")
     with pytest.raises(DataError, match="is not the file that SHA256SUMS beside it lists"):
         data.read(new)
+
+
+@pytest.mark.usefixtures("large")
+def test_a_file_that_comes_while_a_pattern_is_read_is_not_in_the_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "1.csv").write_text(TEXT)
+    made = CsvSource(file="?.csv", target="y", cache="cache").locate(tmp_path)
+    alone = made.facts()
+    sha256_of_all = identity.sha256_of_all
+
+    def one_more(*given: Any, **more: Any) -> dict[Path, str]:
+        result = sha256_of_all(*given, **more)
+        (tmp_path / "0.csv").write_text(TEXT)
+        return result
+
+    monkeypatch.setattr(identity, "sha256_of_all", one_more)
+    made = CsvSource(file="?.csv", target="y", cache="other").locate(tmp_path)
+    assert made.facts().sizes == alone.sizes
+
+
+@pytest.mark.usefixtures("large")
+@pytest.mark.parametrize("packed", [False, True])
+def test_who_watches_is_told_how_much_there_is_of_plain_text(
+    source: CsvSource, monkeypatch: pytest.MonkeyPatch, packed: bool
+) -> None:
+    path = Path(source.file)
+    if packed:
+        path.write_bytes(gzip.compress(path.read_bytes()))
+    calls: list[tuple[str, int, int | None, str]] = []
+    monkeypatch.setattr(progress, "watcher", lambda *told: calls.append(told))
+    source.facts()
+    size = len(TEXT)
+    assert calls[0] == ("preparing table.csv", 0, None if packed else size, "B")
+    assert calls[-1] == ("preparing table.csv", size, size, "B")

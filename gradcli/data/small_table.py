@@ -1,0 +1,56 @@
+"""Small tables, read whole into memory at each start: once for `facts` and `load` together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from gradcli.data.files import load, shown
+from gradcli.data.fitted_table import FittedTable
+from gradcli.data.tabular.table_files import of_split, open_files
+
+if TYPE_CHECKING:
+    from gradcli.data.csv import CsvSource
+
+# The hashes of the files by their roles, and notes on them; the table.
+_Read = tuple[tuple[Mapping[str, str], tuple[str, ...]], FittedTable]
+
+
+class _Reading:
+    """The table that was read last, between `facts` and `load` of one start."""
+
+    def __init__(self) -> None:
+        self._last: tuple[object, _Read] | None = None
+
+    def remembered(self, source: CsvSource) -> _Read:
+        """The table of a source, read unless it is the last one."""
+        key = _key(source)
+        if self._last is None or self._last[0] != key:
+            self._last = None  # two are never kept at once
+            loaded = {role: load(path) for role, path in source.places().items()}
+            train, tests = of_split("train", loaded), of_split("test", loaded)
+            reader = open_files(train, shown(source.file), source.delimiter)
+            hashes = {role: one.sha256 for role, one in loaded.items()}
+            about = hashes, tuple(note for one in loaded.values() for note in one.notes())
+            fitted = FittedTable.of(source, reader)
+            if tests:
+                fitted = fitted.with_test(source.labelled(tests, fitted.facts))
+            self._last = key, (about, fitted)
+        return self._last[1]
+
+    def taken(self, source: CsvSource) -> _Read:
+        """The same, which is then forgotten."""
+        result = self.remembered(source)
+        self._last = None
+        return result
+
+
+def _key(source: CsvSource) -> object:
+    """The source but for what does not shape its table, and its files as they lie there."""
+    states = [path.stat() for path in source.places().values()]
+    times = [(s.st_size, s.st_ino, s.st_dev, s.st_mtime_ns, s.st_ctime_ns) for s in states]
+    return replace(source, target_scale=None, cache=None), times
+
+
+read = _Reading()
