@@ -28,10 +28,11 @@ KERNEL_ALL(fill, blocks, 0, 1, 0, "~.", .any_strides = 1, .operations = {GC_COUN
 KERNEL_REAL(require_finite, blocks, 1, 0, 0, ".", .refuses = GC_NOT_FINITE)
 KERNEL_ALL(require_nonzero, blocks, 1, 0, 0, ".", .refuses = GC_ZERO)
 
-/* reduce.h, length.h, extreme.h */
+/* reduce.h, length.h, exact.h, extreme.h */
 KERNEL_ALL(sum, sum, 1, 1, 0, "oni o1iX")
 KERNEL_REAL(mean, sum, 1, 1, 0, "oni o1i")
 KERNEL_REAL(length, sum, 1, 1, 0, "oni o1i")
+KERNEL_REAL(exact_sum, exact_sum, 2, 1, 0, "n nU? 1D")
 KERNEL_REAL(var, var, 1, 2, 0, "oni o1i o1i")
 KERNEL_REAL(var_backward, var_backward, 4, 1, 0, "oni o1i o1i o1i oni")
 KERNEL_ALL(max_along, extreme, 1, 2, 0, "oni o1i o1iL")
@@ -66,7 +67,7 @@ KERNEL_ALL(nonzero,    nonzero,    1, 1, 0, ". pdL")
 KERNEL_ALL(sort,         sort,         1, 2, 0, "rn rk rkL")
 KERNEL_ALL(searchsorted, searchsorted, 2, 1, 0, "sn rm rmL")
 
-/* random.h, random_integers.h */
+/* random.h, random_integers.h, digests.h */
 KERNEL_REAL(uniform, random, 1, 1, 1, "3L .", .draws = 1)
 KERNEL_REAL(normal,  random, 1, 1, 1, "3L .", .draws = 1)
 KERNEL_REAL(uniform_at, uniform_at, 2, 1, 2, "3L nL nk", .draws = 1)
@@ -74,6 +75,7 @@ KERNEL_REAL(dropout_forward,  dropout,      2, 2, 0, "* 3L * *U", .draws = 1)
 KERNEL_REAL(dropout_backward, dropout_grad, 2, 1, 0, "* *U *", .draws = 1)
 KERNEL_ALL(randint,  random_integers, 1, 1, 1, "3L .L")
 KERNEL_ALL(randperm, randperm,        1, 1, 1, "3L nL")
+KERNEL_ALL(digest_numbers, digest_numbers, 1, 1, 1, "kU nL")
 
 /* optim.h, optim_adaptive.h */
 KERNEL_REAL(sgd_step,          blocks, 2, 1, 0, "* 2D *", .updates = ALL)
