@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gradcli import engine
+from gradcli.data.exact_sums import exact_sum
 from gradcli.data.facts import CategoryColumn, DataFacts, NumericColumn
 from gradcli.data.samples import tensor_of
 from gradcli.data.tabular.collected import (
@@ -16,7 +17,6 @@ from gradcli.data.tabular.collected import (
     TypedTable,
     WordColumn,
     short,
-    without_nan,
 )
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
@@ -49,7 +49,10 @@ class Encoder:
         number becomes the mean; a missing category its training frequencies, which are the means of
         its columns.
         """
-        numbers = [(_float64(table.numbers[name]), three) for name, three in self.numeric.items()]
+        numbers = [
+            (x, bool(engine.isnan(x).any().item()), three)
+            for x, three in ((_float64(table.numbers[n]), t) for n, t in self.numeric.items())
+        ]
         words = [
             (self._places(table, name, table.words[name]), _one_hot(shares))
             for name, shares in self.category.items()
@@ -57,7 +60,10 @@ class Encoder:
         order = engine.arange(table.count) if order is None else order
         for at in range(0, table.count, ROWS):
             rows = order[at : at + ROWS]
-            columns = [_scaled(engine.index_select(x, 0, rows), *three) for x, three in numbers]
+            columns = [
+                _scaled(engine.index_select(x, 0, rows), *three, has_gaps=has_gaps)
+                for x, has_gaps, three in numbers
+            ]
             columns += [
                 engine.index_select(one_hot, 0, engine.index_select(places, 0, rows))
                 for places, one_hot in words
@@ -100,9 +106,10 @@ class Encoder:
         standardize: bool,
     ) -> Encoder:
         """Means, deviations and shares of the rows whose byte is 1; categories of all rows."""
-        rows = engine.frombuffer(train, dtype=engine.uint8).nonzero().reshape(-1)
+        marks = engine.frombuffer(train, dtype=engine.uint8)
+        rows = marks.nonzero().reshape(-1) if category else marks
         return cls(
-            {name: fit_number(table.numbers[name], rows, standardize) for name in numeric},
+            {name: fit_number(table.numbers[name], marks, standardize) for name in numeric},
             {name: fit_category(table.words[name], rows) for name in category},
         )
 
@@ -111,12 +118,12 @@ def _float64(values: array[float]) -> Tensor:
     return engine.frombuffer(values, dtype=engine.float64)
 
 
-def _scaled(values: Tensor, fill: float, shift: float, scale: float) -> Tensor:
+def _scaled(values: Tensor, fill: float, shift: float, scale: float, *, has_gaps: bool) -> Tensor:
     """(x - shift) / scale in float64, rounded once to float32, as a column."""
-    gaps = engine.isnan(values)
-    filled = engine.where(gaps, engine.full_like(values, fill), values)
+    if has_gaps:
+        values = engine.where(engine.isnan(values), engine.full_like(values, fill), values)
     by = engine.tensor([shift, scale], dtype=engine.float64)
-    return ((filled - by[0]) / by[1]).to(engine.float32).reshape(-1, 1)
+    return ((values - by[0]) / by[1]).to(engine.float32).reshape(-1, 1)
 
 
 def _one_hot(shares: Mapping[str, float]) -> Tensor:
@@ -148,19 +155,25 @@ def classes_in(table: TypedTable, name: str, order: Tensor | None = None) -> Ten
     return chosen.to(engine.int64)
 
 
-def fit_number(values: array[float], rows: Tensor, standardize: bool) -> tuple[float, float, float]:
+def fit_number(
+    values: array[float], marks: Tensor, standardize: bool
+) -> tuple[float, float, float]:
     """(mean, mean, deviation of the population) of what is not missing; else (mean, 0, 1).
 
-    Sums are exact before they are rounded once: the order of the rows does not matter.
+    It is about the rows whose byte is 1. Sums are exact before they are rounded once: the order of
+    the rows does not matter.
     """
-    known = without_nan(_listed(engine.index_select(_float64(values), 0, rows), "d"))
-    mean = math.fsum(known) / len(known) if known else 0.0
+    numbers = _float64(values)
+    total = exact_sum(numbers, marks)
+    if math.isnan(total):
+        marks = marks * engine.logical_not(engine.isnan(numbers)).to(engine.uint8)
+        total = exact_sum(numbers, marks)
+    count = bytes(marks.memoryview()).count(1)
+    mean = total / count if count else 0.0
     if not standardize:
         return mean, 0.0, 1.0
-    # By `pow`, which is that of Python's `**`: a product has other last bits now and then.
-    two = engine.tensor([2.0], dtype=engine.float64)
-    squares = engine.pow(_float64(known) - engine.tensor(mean, dtype=engine.float64), two)
-    deviation = math.sqrt(math.fsum(_listed(squares, "d")) / max(len(known), 1))
+    # The kernel's `pow` is that of Python's `**`: a product has other last bits now and then.
+    deviation = math.sqrt(exact_sum(numbers, marks, mean, 2.0) / max(count, 1))
     return mean, mean, deviation or 1.0  # a column that never changes becomes 0
 
 

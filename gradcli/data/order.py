@@ -2,42 +2,43 @@
 
 from __future__ import annotations
 
-import sys
 from array import array
-from hashlib import blake2b
 
 from gradcli import engine
 from gradcli.data.samples import tensor_of
 from gradcli.data.split import shuffled
 from gradcli.engine import Tensor
+from gradcli.engine.array import empty, run
 
-_BEGINNING = 8  # bytes of a digest that are sorted, as one number
-_TOGETHER = 1 << 14
-_FLIPPED = bytes(byte ^ 0x80 for byte in range(256))  # unsigned numbers in the order of signed ones
+_LONGEST = 108  # bytes before the number, for which the kernel has room
+_RANGES = 8  # sorted one by one, as sorting takes four times the memory of what is sorted
 
 
 def order_of(count: int, seed: int) -> Tensor:
     """0..count-1 as `shuffled(count, seed)` has them, as int64."""
-    keys = array("q")
-    for at in range(0, count, _TOGETHER):
-        beginnings = bytearray(_beginnings(seed, range(at, min(at + _TOGETHER, count))))
-        beginnings[::_BEGINNING] = beginnings[::_BEGINNING].translate(_FLIPPED)
-        keys.frombytes(beginnings)
-    if sys.byteorder == "little":
-        keys.byteswap()
-    in_order, places = engine.sort(engine.frombuffer(keys, dtype=engine.int64))
-    if (in_order[1:] == in_order[:-1]).any().item():  # of 2^32 rows in every second table
-        return tensor_of(array("q", shuffled(count, seed)), (count,))
-    return places
+    before = f"{seed}:".encode()
+    if len(before) <= _LONGEST:
+        keys = _beginnings(before, count)
+        order = engine.cat([_sorted_range(keys, number) for number in range(_RANGES)])
+        in_order = engine.index_select(keys, 0, order)
+        if not (in_order[1:] == in_order[:-1]).any().item():
+            return order
+    # A beginning came twice, as in every second table of 2^32 rows.
+    return tensor_of(array("q", shuffled(count, seed)), (count,))
 
 
-def _beginnings(seed: int, indices: range) -> bytes:
-    """What the digests begin with by which `shuffled` sorts."""
-    begin, size = blake2b(f"{seed}:".encode(), digest_size=16), _BEGINNING
+def _beginnings(before: bytes, count: int) -> Tensor:
+    """What the digests begin with by which `shuffled` sorts, as numbers of the same order."""
+    keys = empty((count,), engine.int64)
+    run("digest_numbers", engine.frombuffer(before, dtype=engine.uint8).array, keys)
+    return Tensor(keys)
 
-    def beginning(index: int) -> bytes:
-        digest = begin.copy()
-        digest.update(b"%d" % index)
-        return digest.digest()[:size]
 
-    return b"".join(map(beginning, indices))
+def _sorted_range(keys: Tensor, number: int) -> Tensor:
+    """The places of the keys in one of equal ranges of all numbers, by the keys."""
+    width = 2**64 // _RANGES
+    first = number * width - 2**63
+    inside = (keys >= first) & (keys <= first + (width - 1))
+    places = inside.nonzero().reshape(-1)
+    _, order = engine.sort(engine.index_select(keys, 0, places))
+    return engine.index_select(places, 0, order)
