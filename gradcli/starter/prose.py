@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from codecs import getincrementaldecoder
 from pathlib import Path
 from typing import Any
 
-from gradcli.data.files import load, shown
+from gradcli.data.files import shown
 from gradcli.data.foreign import kind_of
+from gradcli.data.tabular.pieces import pieces_of
 from gradcli.errors import DataError
 from gradcli.starter.draft import Bare, Draft
 from gradcli.wording import quantity
 
 FEWEST = 200  # characters
+MEASURED = 250_000  # tokens at most: more tell little else about a model, and take their time
+SHARES = (10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)  # percents that are measured on
 
 
 def draft_of_text(path: Path, written: str, name: str) -> Draft:
@@ -20,32 +24,28 @@ def draft_of_text(path: Path, written: str, name: str) -> Draft:
     Raises:
         DataError: it is no text, or too short.
     """
-    content, source = load(path).unpacked(), shown(path)
-    kind = kind_of(content[:64]) or ("a binary file" if b"\0" in content else None)
-    if kind is not None:
-        raise DataError(f"{source}: this is {kind}, not a text", code="E304")
-    try:
-        length, unit = len(content.decode("utf-8-sig")), "characters"
-    except UnicodeDecodeError:
-        length, unit = len(content), "bytes"
+    source = shown(path)
+    length, unit = _length(path)
+    long = quantity(length, unit.removesuffix("s"), form=",")
     if length < FEWEST:
         raise DataError(
-            f"{source}: a text of {quantity(length, 'character')}; a model needs {FEWEST} or "
+            f"{source}: a text of {long}; a model needs {FEWEST} or "
             "more to learn from some and be measured on others",
             code="E305",
         )
-    # The last tenth is measured on, and has to hold a whole sample.
+    # What is measured on, at least a tenth of a short text, has to hold a whole sample.
     context = next(size for size in (64, 32, 16) if length >= 12 * size or size == 16)
     data: dict[str, Any] = {"name": "text", "file": written}
     data |= {"unit": unit} if unit == "bytes" else {}
     data |= {"context": context}
     if length > 4 * context * 1000:
         data["stride"] = context // 2
-    data["split"] = {"train": Bare("90%"), "val": Bare("10%")}
+    share = next((one for one in SHARES if length * one / 100 <= MEASURED), SHARES[-1])
+    data["split"] = {"train": Bare(f"{100 - share:g}%"), "val": Bare(f"{share:g}%")}
     what = "character" if unit == "characters" else "byte (this is no UTF-8)"
     return Draft(
         name,
-        (f"A text of {quantity(length, unit.removesuffix('s'))}: each next {what} is predicted.",),
+        (f"A text of {long}: each next {what} is predicted.",),
         data,
         (
             "embed: {dim: 64, std: 0.02, name: tokens}",
@@ -66,3 +66,24 @@ def draft_of_text(path: Path, written: str, name: str) -> Draft:
             "eval_every": 100,
         },
     )
+
+
+def _length(path: Path) -> tuple[int, str]:
+    """How long a text of any length is, and in what: in bytes where it is no UTF-8."""
+    decoder = getincrementaldecoder("utf-8-sig")()
+    size, characters, utf8 = 0, 0, True
+    for piece in pieces_of(path):
+        kind = None if size else kind_of(piece[:64])
+        kind = kind or ("a binary file" if b"\0" in piece else None)
+        if kind is not None:
+            raise DataError(f"{shown(path)}: this is {kind}, not a text", code="E304")
+        size += len(piece)
+        try:
+            characters += len(decoder.decode(piece)) if utf8 else 0
+        except UnicodeDecodeError:
+            utf8 = False
+    try:
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        utf8 = False
+    return (characters, "characters") if utf8 else (size, "bytes")

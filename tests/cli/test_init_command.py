@@ -164,6 +164,15 @@ def test_a_text(gradcli: Callable[..., Ended], content: bytes, unit: str | None)
     assert trained(gradcli, "story.yaml", *more)["val.loss"] > 0
 
 
+def test_of_a_long_text_a_small_share_is_measured_on(gradcli: Callable[..., Ended]) -> None:
+    """An evaluation would take longer than the training; a letter of two bytes lies on a cut."""
+    Path("long.txt").write_bytes(b"x" + "\u00e9".encode() * 3_000_000)
+    assert gradcli("init", "long.txt").code == 0
+    written = section("long.yaml")
+    assert (written.get("unit"), written["split"]) == (None, {"train": "95%", "val": "5%"})
+    assert "A text of 3,000,001 characters" in Path("long.yaml").read_text()
+
+
 def test_templates_are_listed_and_written(
     gradcli: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch
 ) -> None:
