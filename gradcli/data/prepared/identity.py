@@ -26,6 +26,7 @@ from gradcli.errors import DataError, RunError
 verify_data = False  # `--verify-data`: hash always
 BLOCK = 1 << 20
 YOUNG = 2_000_000_000  # nanoseconds: a later edit could leave the same times on some disks
+_OFTEN = 1.0  # seconds between two times that hashes are kept, of many small files
 Advance = Callable[[int], object]
 
 
@@ -183,21 +184,45 @@ def recall(
     return None
 
 
-def remember(
-    path: Path, now: FileIdentity, sha256: str, checks: Iterable[str], cache: Path | None = None
-) -> None:
-    """Keep the hash of a file and the checks that its numbers passed, beside earlier ones."""
-    place = _place(path)
-    when_hashed[place] = now
-    if now.is_young:
-        return
-    with _remembering:
-        book = Book(place.parent, cache)
-        entry = book.entries.get(place.name)
-        passed = set(_checks_in(entry)) if _hash_in(entry, now) == sha256 else set()
-        checked = sorted(passed.union(checks))
-        book.enter(place.name, {"identity": now.as_list(), "sha256": sha256, "checks": checked})
-        book.save()
+class Remembering:
+    """Hashes on their way into the cache; those of many small files are written together.
+
+    `total` of them will be added, unless something is wrong with a file.
+    """
+
+    def __init__(self, total: int) -> None:
+        self._missing = total
+        self._saved = time.monotonic()
+        self._books: dict[tuple[Path, Path | None], list[tuple[str, dict[str, Any]]]] = {}
+
+    def add(
+        self, path: Path, now: FileIdentity, sha256: str, checks: Iterable[str], cache: Path | None
+    ) -> None:
+        """Keep the hash of a file and the checks that its numbers passed, beside earlier ones."""
+        place = _place(path)
+        when_hashed[place] = now
+        if not now.is_young:
+            entry = {"identity": now.as_list(), "sha256": sha256, "checks": sorted(checks)}
+            self._books.setdefault((place.parent, cache), []).append((place.name, entry))
+        self._missing -= 1
+        if self._missing <= 0 or time.monotonic() - self._saved > _OFTEN:
+            self.save()
+
+    def save(self) -> None:
+        """Write what was added."""
+        for (folder, cache), entries in self._books.items():
+            with _remembering:
+                book = Book(folder, cache)
+                for name, entry in entries:
+                    passed = set(entry["checks"])
+                    earlier = book.entries.get(name)
+                    if isinstance(earlier, dict) and all(
+                        earlier.get(key) == entry[key] for key in ("identity", "sha256")
+                    ):
+                        passed.update(_checks_in(earlier))
+                    book.enter(name, {**entry, "checks": sorted(passed)})
+                book.save()
+        self._books, self._saved = {}, time.monotonic()
 
 
 def _checks_in(entry: Any) -> list[str]:

@@ -15,6 +15,8 @@ from typing import Any
 
 FOLDER = "known"
 _LIMIT = 64 << 20
+# What was read, with the identity of the file: each of 1,000 files of a folder is asked for alone.
+_latest: dict[Path, tuple[object, dict[str, Any]]] = {}
 
 
 def place(folder: Path, cache: Path, kind: str = "") -> Path:
@@ -27,13 +29,23 @@ def place(folder: Path, cache: Path, kind: str = "") -> Path:
 def read(path: Path) -> dict[str, Any]:
     """What is remembered there; nothing where the file is gone or was changed."""
     try:
-        if path.stat().st_size > _LIMIT:
+        status = path.stat()
+        if status.st_size > _LIMIT:
             return {}
-        whole = json.loads(path.read_bytes())
-        entries = whole["entries"]
-        return entries if whole["sha256"] == _hash(entries) and isinstance(entries, dict) else {}
+        now = status.st_ino, status.st_mtime_ns, status.st_size
+        identity, entries = _latest.get(path, (None, {}))
+        if identity != now:
+            entries = _parsed(path.read_bytes())
+            _latest[path] = now, entries
+        return dict(entries)
     except (OSError, ValueError, RecursionError, KeyError, TypeError):
         return {}
+
+
+def _parsed(data: bytes) -> dict[str, Any]:
+    whole = json.loads(data)
+    entries = whole["entries"]
+    return entries if whole["sha256"] == _hash(entries) and isinstance(entries, dict) else {}
 
 
 def write(path: Path, entries: dict[str, Any]) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gradcli.data.files import check_sums, shown
-from gradcli.data.prepared.identity import BLOCK, FileIdentity, recall, remember
+from gradcli.data.prepared.identity import BLOCK, FileIdentity, Remembering, recall
 from gradcli.data.prepared.number_checks import Check
 from gradcli.data.prepared.progress import Progress
 from gradcli.errors import DataError, GradcliError
@@ -65,14 +65,14 @@ class FileReading:
             while not self._ended.wait(_PATIENCE):
                 progress.advance(self._bytes - progress.done)
 
-    def read(self) -> None:
+    def read(self, remembering: Remembering) -> None:
         """Read it to its end, or to the first fault."""
         if self._ended.is_set():
             return
         try:
             self._sha256 = self._stream()
             self._compare(self._sha256)
-            remember(self.path, self._identity, self._sha256, self._checks(), self._cache)
+            remembering.add(self.path, self._identity, self._sha256, self._checks(), self._cache)
         except GradcliError as error:
             self.fault = error
         except OSError as error:
@@ -138,5 +138,7 @@ def begin(readings: Sequence[FileReading]) -> None:
 
 
 def _read_all(readings: Sequence[FileReading]) -> None:
+    remembering = Remembering(len(readings))
     for one in readings:
-        one.read()
+        one.read(remembering)
+    remembering.save()  # where something was wrong with one of them

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from gradcli.data.prepared import identity, progress, reading
-from gradcli.data.prepared.identity import FileIdentity
+from gradcli.data.prepared import identity, notes, progress, reading
+from gradcli.data.prepared.identity import FileIdentity, Remembering
 from gradcli.data.prepared.number_checks import Below, Finite
 from gradcli.data.prepared.reading import FileReading, begin
 from gradcli.errors import DataError
@@ -123,7 +123,7 @@ def test_whoever_waits_tells_how_far_it_is(path: Path, monkeypatch: pytest.Monke
     later: Callable[[float], bool] = one._ended.wait
 
     def wait(seconds: float) -> bool:
-        one.read()
+        one.read(Remembering(1))
         return later(seconds)
 
     monkeypatch.setattr(one._ended, "wait", wait)
@@ -141,3 +141,25 @@ def test_whatever_ends_the_reading_is_told_to_whoever_waits(
     monkeypatch.setattr(FileReading, "_stream", no_memory)
     with pytest.raises(MemoryError):
         read(path).result()
+
+
+def test_hashes_of_many_files_are_written_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writes: list[int] = []
+    usual = notes.write
+    monkeypatch.setattr(identity, "_OFTEN", math.inf)
+    monkeypatch.setattr(
+        notes, "write", lambda path, entries: (writes.append(len(entries)), usual(path, entries))
+    )
+    paths = [tmp_path / f"{number}.bin" for number in range(20)]
+    for path in paths:
+        path.write_bytes(path.name.encode())
+        os.utime(path, (1e9, 1e9))
+    readings = [FileReading(path, FileIdentity.of(path), None) for path in paths]
+    begin(readings)
+    hashes = [one.result() for one in readings]
+    again = [FileReading(path, FileIdentity.of(path), None) for path in paths]
+    assert all(one.ready for one in again)
+    assert [one.result() for one in again] == hashes
+    assert writes == [20]
