@@ -16,7 +16,7 @@ from array import array
 from collections.abc import Iterable, Sequence
 from typing import Protocol, runtime_checkable
 
-from gradcli.data.prepared.mapped import Mapping, mappings
+from gradcli.data.prepared.mapped import View, mappings
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
 from gradcli.engine.device import cpu
@@ -39,21 +39,21 @@ class Spanning(Protocol):
 
 @dataclass(frozen=True)
 class _Stored:
-    """A tensor that lies in a mapped file."""
+    """A tensor that lies in a mapped file, or in several that are joined."""
 
-    mapping: Mapping
-    start: int  # bytes of the file before it
+    view: View
+    address: int
+    start: int  # bytes of the view before it
     row: int  # bytes of one
 
     def ask(self, firsts: Sequence[int], rows: int) -> None:
-        address = self.mapping.address + self.start
-        will_need(address, array("q", firsts), self.row, rows * self.row)
+        will_need(self.address, array("q", firsts), self.row, rows * self.row)
 
     def expect_single_rows(self, rows: int) -> None:
         """Let a missing page be read alone, not with all that lies around it."""
         page = self.start - self.start % mmap.PAGESIZE
         length = self.start + rows * self.row - page
-        self.mapping.mmap.madvise(mmap.MADV_RANDOM, page, length)
+        self.view.madvise(mmap.MADV_RANDOM, page, length)
 
 
 class AheadOfSteps:
@@ -134,9 +134,9 @@ def _stored(tensor: Tensor) -> _Stored | None:
     begin = cpu.address(array.storage) + array.offset * tensor.dtype.size
     row = tensor[0].numel() * tensor.dtype.size if tensor.shape[0] else 0
     for mapping in mappings():
-        start = begin - mapping.address
-        if 0 <= start < mapping.length:
-            return _Stored(mapping, start, row)
+        start = begin - mapping.address + mapping.start
+        if 0 <= start < len(mapping.view):
+            return _Stored(mapping.view, begin, start, row)
     return None
 
 

@@ -21,43 +21,72 @@ from gradcli.errors import DataError
 from gradcli.wording import quantity
 
 
+class View(mmap.mmap):
+    """Memory in which one file lies, or several; all of it goes together.
+
+    Attributes:
+        guards: of each file.
+        handle: of the file, where another one may take its place at the path.
+    """
+
+    guards: Sequence[Guard] = ()
+    handle: int | None = None
+
+    def __del__(self) -> None:
+        for guard in self.guards:
+            guard.take_off()
+        if self.handle is not None:
+            os.close(self.handle)
+
+
 @dataclass(frozen=True)
 class Mapping:
     """A file that this process has mapped.
 
     Attributes:
         identity: of the file when it was opened.
-        address: where its first byte lies in memory; `length` bytes are there.
-        handle: of the file, where another one may take its place at the path.
+        view: where it lies, from byte `start` on.
+        address: of its first byte in memory; `length` bytes are there.
+        alone: the view is of this file, and knows it whatever lies at its path by now.
     """
 
     path: Path
     identity: FileIdentity
-    mmap: mmap.mmap
+    view: View
+    start: int
     address: int
     length: int
     guard: Guard
-    handle: int | None = None
+    alone: bool
 
     def check(self, closely: bool) -> None:
         """Raise unless the file is as it was when it was opened; closely: its times too."""
-        try:
-            size = self.mmap.size()  # of what is mapped, whatever lies at its path by now
-        except OSError as error:  # of a disk in the network that no longer knows the file
-            raise self._changed(f"it can no longer be asked for: {error.strerror}") from None
-        if self.guard.lost and size >= self.length:
-            raise self._changed(f"it was shorter than {quantity(self.length, 'byte')} for a while")
+        size = self._size()
         if size < self.length:
             raise self._changed(f"it had {quantity(self.length, 'byte')}, and has {size}")
-        if not closely:
-            return
-        try:
-            status = self.path.stat() if self.handle is None else os.fstat(self.handle)
-            now = FileIdentity.of_status(status)
-        except OSError:
-            return
-        if now != self.identity:
+        if self.guard.lost:
+            raise self._changed(f"it was shorter than {quantity(self.length, 'byte')} for a while")
+        now = self._identity() if closely else None
+        if now is not None and now != self.identity:
             raise self._changed(_difference(self.identity, now))
+
+    def _size(self) -> int:
+        """The bytes that the mapped file has now."""
+        if self.alone:
+            try:
+                return self.view.size()
+            except OSError as error:  # of a disk in the network that no longer knows the file
+                raise self._changed(f"it can no longer be asked for: {error.strerror}") from None
+        now = self._identity()  # another file at its path says nothing of it
+        return self.length if now is None or now.inode != self.identity.inode else now.size
+
+    def _identity(self) -> FileIdentity | None:
+        """What lies there now; None where nothing does."""
+        try:
+            handle = self.view.handle
+            return FileIdentity.of_status(self.path.stat() if handle is None else os.fstat(handle))
+        except OSError:
+            return None
 
     def _changed(self, difference: str) -> DataError:
         return DataError(
@@ -68,31 +97,30 @@ class Mapping:
         )
 
 
-class _Mapped(mmap.mmap):
-    """A file in memory, guarded as long as it is there."""
+@dataclass(frozen=True)
+class Place:
+    """Where in a view a file lies."""
 
-    guard: Guard | None = None
-    handle: int | None = None
-
-    def __del__(self) -> None:
-        if self.guard is not None:
-            self.guard.take_off()
-        if self.handle is not None:
-            os.close(self.handle)
+    path: Path
+    identity: FileIdentity
+    start: int
+    length: int
 
 
 # Each with a weak reference: a mapping goes with the last tensor that looks into it.
-_mappings: dict[int, tuple[Path, FileIdentity, weakref.ref[_Mapped], int]] = {}
+_mappings: dict[int, tuple[weakref.ref[View], int, Sequence[Place]]] = {}
 
 
 def mappings() -> list[Mapping]:
     """All files that this process has mapped now."""
     there = []
-    for path, identity, reference, address in list(_mappings.values()):
-        mapped = reference()
-        if mapped is not None and mapped.guard is not None:
-            facts = (address, len(mapped), mapped.guard, mapped.handle)
-            there.append(Mapping(path, identity, mapped, *facts))
+    for reference, address, places in list(_mappings.values()):
+        view = reference()
+        if view is None:
+            continue
+        for one, guard in zip(places, view.guards, strict=True):
+            at = one.start, address + one.start, one.length
+            there.append(Mapping(one.path, one.identity, view, *at, guard, len(places) == 1))
     return there
 
 
@@ -136,42 +164,48 @@ def map_file(
     length = math.prod(shape) * dtype.size
     if not length:
         return engine.empty(tuple(shape), dtype=dtype)
-    handle = _open(path)
+    handle = open_file(path)
     try:
-        identity = FileIdentity.of_status(os.fstat(handle))
-        if expected is not None and not identity.untouched(expected):
-            raise DataError(f"'{shown(path)}' changed while it was opened; start again")
+        identity = identity_of(handle, path, expected)
         if identity.size < offset + length:
             raise DataError(
                 f"'{shown(path)}' has {quantity(identity.size, 'byte')}, expected at least "
                 f"{offset + length}",
                 code="E302",
             )
-        mapped = _Mapped(handle, 0, access=mmap.ACCESS_READ)
-        mapped.handle = os.dup(handle) if replaceable else None
+        view = View(handle, 0, access=mmap.ACCESS_READ)
+        view.handle = os.dup(handle) if replaceable else None
     except OSError as error:
         raise DataError(f"'{shown(path)}' cannot be mapped: {error.strerror}") from None
     finally:
         os.close(handle)
-    flat = engine.frombuffer(memoryview(mapped)[offset : offset + length], dtype=dtype)
-    _register(path, identity, mapped)
+    flat = engine.frombuffer(memoryview(view)[offset : offset + length], dtype=dtype)
+    register(view, (Place(path, identity, 0, len(view)),))
     return flat.reshape(tuple(shape))
 
 
-def _open(path: Path) -> int:
+def open_file(path: Path) -> int:
+    """A handle that waits for nobody; whoever gets it closes it."""
     try:
         return os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         raise DataError(f"'{shown(path)}' cannot be read: {error.strerror}") from None
 
 
-def _register(path: Path, identity: FileIdentity, mapped: _Mapped) -> None:
-    start = cpu.address(cpu.borrow(mapped))
-    number = id(mapped)
+def identity_of(handle: int, path: Path, expected: FileIdentity | None) -> FileIdentity:
+    """The identity of an open file, which is still the expected one."""
+    identity = FileIdentity.of_status(os.fstat(handle))
+    if expected is not None and not identity.untouched(expected):
+        raise DataError(f"'{shown(path)}' changed while it was opened; start again")
+    return identity
+
+
+def register(view: View, places: Sequence[Place]) -> None:
+    """Guard the files in a view, and look after them as long as it is there."""
+    address, number = cpu.address(cpu.borrow(view)), id(view)
 
     def forget(_: object) -> None:
         _mappings.pop(number, None)
 
-    reference = weakref.ref(mapped, forget)
-    mapped.guard = Guard(start, len(mapped))
-    _mappings[number] = (path, identity, reference, start)
+    view.guards = [Guard(address + one.start, one.length) for one in places]
+    _mappings[number] = weakref.ref(view, forget), address, places

@@ -14,7 +14,7 @@ import pytest
 from gradcli import engine
 from gradcli.data.prepared import ahead_of_steps
 from gradcli.data.prepared.ahead_of_steps import AheadOfSteps
-from gradcli.data.prepared.mapped import map_file
+from gradcli.data.prepared.mapped import map_file, mappings
 from gradcli.data.samples import Samples, Windows
 from gradcli.data.tokens import TokenSource
 from gradcli.train.order import Order
@@ -113,6 +113,28 @@ def test_tokens_of_files_are_asked_for_by_window(tmp_path: Path, asked: Asked) -
     asking.ask(engine.tensor([3, 700]))
     wait_for(lambda: asked)
     assert asked[0][1:] == ([30, 7000], 1, 65)
+    asking.close()
+    wait_for(ended)
+
+
+def test_tokens_of_several_files_are_asked_for_where_each_lies(
+    tmp_path: Path, asked: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in "ab":
+        (tmp_path / f"{name}.bin").write_bytes(bytes(10_000))
+    source = TokenSource(
+        file=str(tmp_path / "?.bin"), type="uint8", context=64, stride=10, split={"train": "100%"}
+    )
+    monkeypatch.setattr(ahead_of_steps, "free_memory", lambda: 1000)  # page by page then
+    split: Any = source.load().splits["train"]
+    asking = AheadOfSteps.begin(split, engine.arange(1))
+    assert asking is not None
+    asking.ask(engine.tensor([3, split.size - 1]))
+    wait_for(lambda: asked)
+    first = {one.path.name: one.address for one in mappings() if one.path.parent == tmp_path}
+    ((address, firsts, row, nbytes),) = asked
+    assert address == first["a.bin"] and (row, nbytes) == (1, 65)
+    assert [address + at for at in firsts] == [first["a.bin"] + 30, first["b.bin"] + 9930]
     asking.close()
     wait_for(ended)
 

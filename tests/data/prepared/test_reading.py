@@ -149,6 +149,7 @@ def test_hashes_of_many_files_are_written_together(
     writes: list[int] = []
     usual = notes.write
     monkeypatch.setattr(identity, "_OFTEN", math.inf)
+    monkeypatch.setattr(identity, "YOUNG", 0)
     monkeypatch.setattr(
         notes, "write", lambda path, entries: (writes.append(len(entries)), usual(path, entries))
     )
