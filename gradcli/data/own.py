@@ -65,7 +65,9 @@ class OwnDataset(ScaledTargets):
         streams = {name: one for name, one in splits.items() if _is_stream(one)}
         pairs = {name: one for name, one in splits.items() if name not in streams}
         made = {name: _samples(name, pair) for name, pair in pairs.items()}
-        vars(self)["_mapped"] = {name: tuple(map(is_mapped, pair)) for name, pair in pairs.items()}
+        vars(self)["_mapped"] = {
+            name: [mapping_of(array) is not None for array in pair] for name, pair in pairs.items()
+        }
         if streams:
             from gradcli.data.own_stream import keep
             from gradcli.data.prepared.cache import cache_folder
@@ -176,6 +178,10 @@ def _samples(name: str, pair: object) -> Samples:
         raise DataError(f"split '{name}' must be (inputs, targets), got {type(pair).__name__}")
     arrays = []
     for given, what in zip(pair, ("inputs", "targets"), strict=True):
+        if (mapping := mapping_of(given)) is not None:
+            from gradcli.data.own_mapping import watch  # few map files themselves
+
+            watch(*mapping)
         tensor = given if isinstance(given, engine.Tensor) else wrapped(given)
         if tensor is None or not tensor.shape:
             found = getattr(given, "shape", type(given).__name__)
@@ -227,13 +233,15 @@ def _outlined(split: Samples, mapped: Sequence[bool]) -> Samples:
     return replace(split, inputs=inputs, targets=targets)
 
 
-def is_mapped(given: object) -> bool:
-    """Whether an array looks into a mapped file, as far as it says of what it is a part."""
+def mapping_of(array: object) -> tuple[mmap, object] | None:
+    """The mapped file that an array looks into, and its name, as far as the array says that."""
+    name: object = None
     for _ in range(_DEPTH):
-        if isinstance(given, mmap):
-            return True
-        given = getattr(given, "base", None) if not isinstance(given, memoryview) else given.obj
-    return False
+        if isinstance(array, mmap):
+            return array, name
+        name = name or getattr(array, "filename", None)
+        array = array.obj if isinstance(array, memoryview) else getattr(array, "base", None)
+    return None
 
 
 def _bounds(tensor: Tensor) -> tuple[int, int]:

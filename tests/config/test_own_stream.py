@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import mmap
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from trusting import load
 
 from gradcli.cli.main import run
 from gradcli.config import build
-from gradcli.errors import ErrorGroup, GradcliError
+from gradcli.data import own_mapping
+from gradcli.errors import DataError, ErrorGroup, GradcliError
 
 CODE = """\
 import mmap
@@ -42,6 +45,14 @@ MEMORY = """\
         x = engine.stack([sample for sample, _ in self.rows()])
         y = engine.tensor([label for _, label in self.rows()])
         return {"train": (x, y), "val": (x[:7], y[:7])}
+"""
+MAPPED = """\
+    def splits(self):
+        import numpy
+        x = numpy.load("x.npy", mmap_mode="r")
+        with open("y.bin", "rb") as file:
+            y = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        return {"train": (x[:30], y[:30]), "val": (x[30:], y[30:])}
 """
 CONFIG = """\
 gradcli: 1
@@ -189,15 +200,7 @@ def test_an_array_over_a_mapped_file_is_not_copied(folder: Path) -> None:
     numbers = pytest.importorskip("numpy")
     numbers.save(folder / "x.npy", numbers.arange(120, dtype="f4").reshape(40, 3))
     (folder / "y.bin").write_bytes(bytes(at % 3 for at in range(40)))
-    splits = """\
-    def splits(self):
-        import numpy
-        x = numpy.load("x.npy", mmap_mode="r")
-        with open("y.bin", "rb") as file:
-            y = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-        return {"train": (x[:30], y[:30]), "val": (x[30:], y[30:])}
-"""
-    (folder / "own.py").write_text(CODE[: CODE.index("    def splits")] + splits)
+    (folder / "own.py").write_text(CODE[: CODE.index("    def splits")] + MAPPED)
     config = load(folder / "it.yaml")
     outline = config.data.outline(config.facts)
     assert config.facts.sizes == {"train": 30, "val": 10}
@@ -205,3 +208,41 @@ def test_an_array_over_a_mapped_file_is_not_copied(folder: Path) -> None:
     assert split.inputs[0].tolist() == [90.0, 91.0, 92.0]  # type: ignore[attr-defined]
     storage = outline["train"].inputs.array.storage  # type: ignore[attr-defined]
     assert (storage.nbytes, storage.counted) == (360, 0)
+
+
+@pytest.mark.parametrize("way", ["cut off", "overwritten"])
+def test_a_file_that_own_code_has_mapped_is_looked_after(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    monkeypatch.setattr(own_mapping, "_watched", {})
+    numbers = pytest.importorskip("numpy", reason="NumPy's memmap says what file it is")
+    numbers.save(folder / "x.npy", numpy_rows(numbers))
+    (folder / "y.bin").write_bytes(bytes(at % 3 for at in range(4000)))
+    (folder / "own.py").write_text(CODE[: CODE.index("    def splits")] + MAPPED)
+    dataset = build(load(folder / "it.yaml")).dataset
+    inputs = dataset.splits["train"].inputs  # type: ignore[attr-defined]
+    own_mapping.check_watched(closely=True)
+    with (folder / "x.npy").open("r+b") as file:
+        if way == "cut off":
+            file.truncate(128)
+            assert inputs[29].tolist() == [0.0] * 3
+        else:
+            file.seek(200)
+            file.write(b"1")
+    with pytest.raises(DataError, match=r"x\.npy' was changed while it was in use"):
+        own_mapping.check_watched(closely=True)
+
+
+def test_memory_of_own_code_is_looked_after_as_long_as_it_is_there(folder: Path) -> None:
+    with (folder / "numbers.bin").open("rb") as file:
+        memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    number = id(memory)
+    own_mapping.watch(memory, None)
+    own_mapping.watch(mmap.mmap(-1, 100), None)  # of no file
+    assert number in own_mapping._watched
+    del memory
+    assert number not in own_mapping._watched
+
+
+def numpy_rows(numbers: Any) -> Any:
+    return numbers.arange(12000, dtype="f4").reshape(4000, 3)

@@ -1,0 +1,59 @@
+"""Files that own code has mapped: looked after like those that gradcli maps itself."""
+
+from __future__ import annotations
+
+import weakref
+from mmap import mmap
+from pathlib import Path
+
+from gradcli.data import hashes
+from gradcli.data.prepared.identity import FileIdentity
+from gradcli.data.prepared.mapped import Mapping
+from gradcli.engine.device import cpu
+from gradcli.engine.device.guard import Guard
+
+_NAMELESS = FileIdentity(0, 0, 0, 0)
+# What is known of each file beside its memory, which belongs to own code.
+_watched: dict[int, tuple[weakref.ref[mmap], Path, FileIdentity, int, Guard]] = {}
+
+
+def watch(memory: mmap, name: object) -> None:
+    """Look after a file as long as its memory is there; `name` is its path, where that is known.
+
+    Zeros take the place of what is cut off, and whoever looks out is told; without a guard the
+    system would end the process.
+    """
+    number = id(memory)
+    if number in _watched or not _has_file(memory):
+        return
+    path = Path(name) if isinstance(name, str | Path) else None
+    identity = FileIdentity.of(path) if path is not None and path.is_file() else _NAMELESS
+    address = cpu.address(cpu.borrow(memory))
+    guard = Guard(address, len(memory))
+    known = path if path is not None else Path("mapped by own code")
+    _watched[number] = (weakref.ref(memory), known, identity, address, guard)
+    weakref.finalize(memory, _forget, number)
+
+
+def _has_file(memory: mmap) -> bool:
+    try:
+        memory.size()
+    except (OSError, ValueError):  # memory of nobody's, or a file that Python does not keep
+        return False
+    return True
+
+
+def _forget(number: int) -> None:
+    _watched.pop(number)[-1].take_off()
+
+
+def check_watched(closely: bool) -> None:
+    """Raise unless these files are as they were when they were first seen."""
+    for reference, path, identity, address, guard in list(_watched.values()):
+        memory = reference()
+        if memory is not None:
+            one = Mapping(path, identity, memory, address, len(memory), guard)
+            one.check(closely and identity is not _NAMELESS)
+
+
+hashes.lookouts.append(check_watched)
