@@ -21,6 +21,7 @@ from gradcli.data.tabular.header import need
 from gradcli.data.tabular.reader import Role, TableReader
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
+from gradcli.engine.device import cpu
 from gradcli.errors import DataError
 from gradcli.wording import listed, quantity
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 DEFAULT_SPLIT: dict[str, int | str] = {"train": "80%", "val": "10%", "test": "10%"}
 TRAIN_AND_VAL: dict[str, int | str] = {"train": "90%", "val": "10%"}
 NAMED = 12  # unused columns in a note
+_MANY = 1 << 16  # rows
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,8 @@ class FittedTable:
     def of(cls, source: CsvSource, reader: TableReader) -> FittedTable:
         """The table of a reader, which is read to its end."""
         numeric, category, table, notes = _columns(source, reader)
+        if table.count > _MANY:
+            cpu.trim()  # what reading it took, before sorting takes its own
         if source.missing == "drop":
             table, more = without_gaps(table)
             notes += more

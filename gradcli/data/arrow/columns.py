@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from gradcli.data.tabular.cells import LARGEST, holds_others, numbers_of
+from gradcli.data.tabular.cells import LARGEST, all_fit, holds_others, numbers_of
 from gradcli.data.tabular.reader import Numbers, Role, Words, most_words
 
 
@@ -58,14 +57,14 @@ class _Coder:
             cells = cells.dictionary_encode()
         if cells.null_count or len(cells.dictionary.unique()) < len(cells.dictionary):
             cells = pa.array(texts_of(cells), pa.string()).dictionary_encode()
-        used = pc.unique(cells.indices).to_pylist()  # in order of appearance
+        used = cells.indices.unique().to_pylist()  # in order of appearance
         words = texts_of(cells.dictionary)
         places, there = self._places, [0] * len(words)
         for code in used:
             there[code] = places.setdefault(words[code], len(places))
         if len(places) > len(self.table):
             self.table = list(places)
-        return Words(array_of("i", pc.take(pa.array(there, pa.int32()), cells.indices)), self.table)
+        return Words(array_of("i", pa.array(there, pa.int32()).take(cells.indices)), self.table)
 
 
 def numbers_in(cells: Any) -> Numbers:
@@ -77,17 +76,21 @@ def numbers_in(cells: Any) -> Numbers:
     values = cells
     if pa.types.is_decimal(cells.type):  # through its digits, which are rounded once
         values = cells.cast(pa.string()).cast(pa.float64())
-    if not (pa.types.is_float64(values.type) and all_fit(values)):
-        return numbers_of(texts_of(cells))
-    if values.null_count:
-        gaps = array_of("q", pc.indices_nonzero(pc.is_null(values)).cast(pa.int64()))
-        return Numbers(array_of("d", values.fill_null(math.nan)), dict.fromkeys(gaps, ""))
-    return Numbers(array_of("d", values), {})
+    numbers = floats_in(values) if pa.types.is_float64(values.type) else None
+    return numbers_of(texts_of(cells)) if numbers is None else numbers
 
 
-def all_fit(values: Any) -> bool:
-    """Whether every value that is there is a number in float32, as `number_of` has them."""
-    return pc.all(pc.less(pc.abs(values), LARGEST)).as_py() is not False
+def floats_in(cells: Any) -> Numbers | None:
+    """The numbers of a column of float64; None where one does not fit float32."""
+    if not cells.null_count:
+        values = array_of("d", cells)
+        return Numbers(values, {}) if all_fit(values) else None
+    import pyarrow.compute as pc  # it takes as long as reading 50,000 rows
+
+    if pc.all(pc.less(pc.abs(cells), LARGEST)).as_py() is False:
+        return None
+    gaps = array_of("q", pc.indices_nonzero(cells.is_null()).cast(pa.int64()))
+    return Numbers(array_of("d", cells.fill_null(math.nan)), dict.fromkeys(gaps, ""))
 
 
 def texts_of(cells: Any) -> list[str]:

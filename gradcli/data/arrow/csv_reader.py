@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import csv
 
-from gradcli.data.arrow.columns import OpenColumns, all_fit, numbers_in, texts_of
-from gradcli.data.arrow.row_blocks import OddError, RowBlocks
+from gradcli.data.arrow.columns import OpenColumns, floats_in, texts_of
+from gradcli.data.arrow.row_blocks import OddError, RowBlocks, refuse_empty_lines
 from gradcli.data.tabular.cells import numbers_of
 from gradcli.data.tabular.csv_reader import CsvReader
 from gradcli.data.tabular.pieces import texts
@@ -93,17 +93,21 @@ class _Columns:
     def of(self, rows: bytes) -> Block:
         """The numbers and words of some rows."""
         once = [name for name in self._open.worded if name not in self._open.numeric]
-        columns = self._parsed_as_numbers(rows, dict.fromkeys(once, _WORD))
+        columns, floats = self._parsed_as_numbers(rows, dict.fromkeys(once, _WORD))
+        if all(one.odd for one in floats.values()):  # an empty line is a gap in each
+            refuse_empty_lines(rows)
         count = columns.num_rows
-        numbers = self._open.numbers(self._numbers(rows, columns))
+        numbers = self._open.numbers(self._numbers(rows, columns, floats))
         cells = {name: self._column(columns, name) for name in once}
         if len(once) < len(self._open.worded):
             again = self._parsed(rows, dict.fromkeys(self._open.worded, _WORD))
             cells = {name: self._column(again, name) for name in self._open.worded}
         return Block(count, numbers, self._open.words(cells))
 
-    def _parsed_as_numbers(self, rows: bytes, words: Mapping[str, Any]) -> Any:
-        """Rows in which each column of numbers has nothing else, or is text."""
+    def _parsed_as_numbers(
+        self, rows: bytes, words: Mapping[str, Any]
+    ) -> tuple[Any, dict[str, Numbers]]:
+        """Rows in which each column of numbers has nothing else, or is text; the former."""
         while True:
             types = dict(words)
             for name in self._open.numeric:
@@ -116,28 +120,34 @@ class _Columns:
                     raise OddError from None
                 self._written |= failed
                 continue
-            numbers = {name for name, kind in types.items() if kind == pa.float64()}
-            large = {name for name in numbers if not all_fit(columns.column(self._places[name]))}
+            floats, large = {}, set()
+            for name in [name for name, kind in types.items() if kind == pa.float64()]:
+                numbers = floats_in(self._column(columns, name))
+                if numbers is None:
+                    large.add(name)
+                else:
+                    floats[name] = numbers
             if not large:
-                return columns
+                return columns, floats
             self._written |= large
 
-    def _numbers(self, rows: bytes, columns: Any) -> dict[str, Numbers]:
-        numbers, gaps = {}, []
-        for name in self._open.numeric:
-            cells = self._column(columns, name)
-            written = name in self._written
-            numbers[name] = numbers_of(texts_of(cells)) if written else numbers_in(cells)
-            if cells.null_count:
-                gaps.append(name)
+    def _numbers(
+        self, rows: bytes, columns: Any, floats: Mapping[str, Numbers]
+    ) -> dict[str, Numbers]:
+        numbers = {
+            name: floats[name]
+            if name in floats
+            else numbers_of(texts_of(self._column(columns, name)))
+            for name in self._open.numeric
+        }
+        gaps = [name for name, one in floats.items() if one.odd]
         if gaps:  # Arrow says where one is, but not how it is written
             again = self._parsed(rows, dict.fromkeys(gaps, pa.string()))
             for name in gaps:
-                one = numbers[name]
-                places = list(one.odd)
+                places = list(floats[name].odd)
                 cells = self._column(again, name).take(pa.array(places, pa.int64()))
                 odd = dict(zip(places, texts_of(cells), strict=True))
-                numbers[name] = Numbers(one.values, odd)
+                numbers[name] = Numbers(floats[name].values, odd)
         return numbers
 
     def _column(self, columns: Any, name: str) -> Any:

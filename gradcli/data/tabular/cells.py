@@ -9,11 +9,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
+from gradcli import engine
 from gradcli.data.tabular.reader import Block, Numbers, Role, WithHeaderRow, Words, most_words
 
 MARKS = frozenset({"", "NA"})
 LARGEST = 3.4e38  # float32, which is computed in, holds no more
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_FEW = 256  # values, for which the engine is not asked
 _COMMON_GAPS = frozenset({*MARKS, "nan", "NaN"})
 
 
@@ -33,7 +35,7 @@ def numbers_of(cells: Sequence[str], underscores: bool = True) -> Numbers:
     """The number of each cell; `underscores` says whether there may be any in them.
 
     `float` takes all that `number_of` takes, and besides that digits parted by underscores,
-    infinity and NaN. Where a sum of absolutes is finite there is neither of the latter two.
+    infinity and NaN.
     """
     if underscores and any("_" in cell for cell in cells):
         return _one_by_one(cells)
@@ -41,7 +43,15 @@ def numbers_of(cells: Sequence[str], underscores: bool = True) -> Numbers:
         values = array("d", map(float, cells))
     except ValueError:
         return _with_gaps(cells)
-    return Numbers(values, {}) if sum(map(abs, values)) < LARGEST else _one_by_one(cells)
+    return Numbers(values, {}) if all_fit(values) else _one_by_one(cells)
+
+
+def all_fit(values: array[float]) -> bool:
+    """Whether every value is a number in float32, as `number_of` has them."""
+    if len(values) < _FEW:
+        return all(abs(value) < LARGEST for value in values)
+    largest: float = engine.frombuffer(values, dtype=engine.float64).abs().max().item()
+    return largest < LARGEST  # a NaN is the largest, and below nothing
 
 
 def _with_gaps(cells: Sequence[str]) -> Numbers:
@@ -52,8 +62,8 @@ def _with_gaps(cells: Sequence[str]) -> Numbers:
     except ValueError:
         return _one_by_one(cells)
     odd = {place: cell for place, cell in enumerate(cells) if cell in gaps}
-    known = [value for value in values if value == value]
-    fits = len(known) + len(odd) == len(cells) and sum(map(abs, known)) < LARGEST
+    known = array("d", [value for value in values if value == value])
+    fits = len(known) + len(odd) == len(cells) and all_fit(known)
     return Numbers(values, odd) if fits else _one_by_one(cells)
 
 
