@@ -99,6 +99,36 @@ def many_writes_pass_through_the_ring_unmixed() -> None:
         assert back == bytes([number]) * (STAGING // 8)
 
 
+def two_large_blocks_are_on_their_way_at_once() -> None:
+    """Neither write waits for the one before; what is lacking of pinned memory only slows."""
+    bench, size = Bench(), STAGING // 4 * 3
+    cuda, waits = bench.cuda, []
+    cuda.stage(size)
+    wait_for = cuda._wait_for
+    cuda._ring._wait = lambda event: (waits.append(event), wait_for(event))
+    assert not cuda.at_work()
+    blocks = [cuda.allocate(size) for _ in range(3)]
+    for number, block in enumerate(blocks):
+        cuda.write(Place(block, 0), bytes([number]) * size)
+        assert bool(waits) is (number == 2)
+    for number, block in enumerate(blocks):
+        back = bytearray(size)
+        cuda.read(Place(block, 0), memoryview(back))
+        assert back == bytes([number]) * size
+    pinned, driver.cuMemHostAlloc = driver.cuMemHostAlloc, no_memory
+    cuda.stage(4 * size)
+    driver.cuMemHostAlloc = pinned
+    assert cuda._ring.nbytes == 2 * size
+    bench.cuda.write(bench.x, bytes(4))
+    assert bench.floats(bench.x)[:2] == [0.0, 1.0]
+
+
+def no_memory(nbytes: int, flags: int) -> tuple[object, None]:
+    """In place of a function of the driver."""
+    del nbytes, flags
+    return driver.CUresult.CUDA_ERROR_OUT_OF_MEMORY, None
+
+
 def small_writes_share_events() -> None:
     """As the steps of a small model send them: a few numbers, then a batch of indices."""
     bench, counts = Bench(), Counts()
@@ -344,6 +374,8 @@ def every_call_works_in_every_thread() -> None:
         "free_memory": cuda.free_memory,
         "pinned": lambda: cuda.pinned(8),
         "write": lambda: cuda.write(bench.x, data),
+        "stage": lambda: cuda.stage(STAGING),
+        "at_work": cuda.at_work,
         "read": lambda: cuda.read(bench.x, memoryview(bytearray(data))),
         "copy": lambda: cuda.copy(bench.y, bench.x, len(data)),
         "load": lambda: cuda.load("again", prelude_text("cuda") + SCALE),

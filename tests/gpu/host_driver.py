@@ -116,6 +116,13 @@ class HostDriver:
         held = bytes(data)
         self._later(lambda: ffi.memmove(self._at(place, len(held)), held, len(held)))
 
+    def stage(self, nbytes: int) -> None:
+        """Any number of writes is on its way already."""
+
+    def at_work(self) -> bool:
+        """Whether anything is queued."""
+        return bool(self._queue)
+
     def read(self, place: Place, into: memoryview) -> None:
         """Copy to the host, after everything queued."""
         self.synchronize()

@@ -15,6 +15,7 @@ CASES: dict[str, dict[str, object]] = {
     "what_is_written_is_read_back": {},
     "data_may_change_once_it_was_written": {},
     "many_writes_pass_through_the_ring_unmixed": {},
+    "two_large_blocks_are_on_their_way_at_once": {},
     "small_writes_share_events": {},
     "a_slot_that_is_filled_too_early_is_seen": {},
     "a_read_that_waits_for_nothing_is_seen": {},

@@ -96,6 +96,23 @@ def test_many_writes_pass_through_the_ring_unmixed(bench: Bench) -> None:
         assert back == bytes([number]) * (STAGING // 8)
 
 
+def test_two_large_blocks_are_on_their_way_at_once(bench: Bench) -> None:
+    metal, size = bench.metal, STAGING // 4 * 3
+    metal.stage(size)
+    metal._ring._wait = pytest.fail  # type: ignore[method-assign]
+    metal.launch(bench.scale(bench.x, bench.y, 2.0))
+    blocks = [metal.allocate(size) for _ in range(2)]
+    for number, block in enumerate(blocks):
+        metal.write(Place(block, 0), bytes([number]) * size)
+    assert metal.at_work()
+    metal.synchronize()
+    assert not metal.at_work()
+    assert [bytes(block.view[-1:]) for block in blocks] == [b"\0", b"\1"]
+    metal.stage(1 << 50)  # there is no such memory, and what is there goes on
+    metal.write(bench.x, bytes(4))
+    assert bench.floats(bench.x)[:2] == [0.0, 1.0]
+
+
 def test_small_writes_keep_no_batches_that_have_run(bench: Bench) -> None:
     """A mark of the ring is a batch: few live, however many writes there were."""
     bench.metal.launch(bench.scale(bench.x, bench.y, 2.0))

@@ -1,8 +1,9 @@
 """A program on a GPU: what the CPU does of a step, one block of numbers sent over, then one replay.
 
-Calls that touch only the CPU's memory (step counts, learning rates, random states) come first, as a
-program of their own. What the GPU's calls read of that memory lies in one block, which is written
-anew before each step; what never changes was sent once.
+Calls that touch only the CPU's memory (step counts, learning rates, random states, the gathering of
+samples that stay on the host) come first, as a program of their own, while the GPU is still at the
+step before. What the GPU's calls read of that memory lies in one block, which is written anew
+before each step, and in one of what is large; what never changes was sent once.
 
 A function of Python (see outside.py) cuts the replay in two: it waits for the launches before it,
 and finds its tensors on the host.
@@ -29,15 +30,17 @@ from gradcli.engine.program.replay import Program
 from gradcli.errors import CaptureError, GradcliError
 
 _ALIGN = 256
+_LARGE = 1 << 16  # bytes that are not packed with others to be sent
 Moves = Sequence[tuple[Array, Array]]  # (to, from), whole arrays
 
 
 class _Sent:
     """A piece of the CPU's memory as the GPU sees it."""
 
-    def __init__(self, storage: Storage, low: int, high: int, dtype: DType, at: int) -> None:
+    def __init__(self, storage: Storage, low: int, high: int, dtype: DType) -> None:
         self.storage = storage
-        self.low, self.high, self.dtype, self.at = low, high, dtype, at
+        self.low, self.high, self.dtype = low, high, dtype
+        self.at = 0  # in its block
         self.version = -1
 
     @property
@@ -45,9 +48,25 @@ class _Sent:
         """On the GPU."""
         return (self.high - self.low) * on_device(self.dtype).size
 
-    def bytes(self) -> bytes:
+    def bytes(self) -> bytes | memoryview:
         """What lies there now."""
         return on_gpu(self.storage, self.low, self.high, self.dtype)
+
+
+class _Block:
+    """Pieces one behind the other in the GPU's memory."""
+
+    memory: Memory
+
+    def __init__(self) -> None:
+        self.pieces: list[_Sent] = []
+        self.nbytes = 0
+
+    def add(self, piece: _Sent) -> None:
+        """Another one at its end."""
+        piece.at = self.nbytes
+        self.pieces.append(piece)
+        self.nbytes += -(-piece.nbytes // _ALIGN) * _ALIGN
 
 
 class DeviceProgram:
@@ -73,11 +92,13 @@ class DeviceProgram:
         self._inputs = {id(array.storage) for array in inputs}
         written = {v.buffer for call in alone for v in call.outputs}
         owned = {id(source.varying().storage) for _, source in recording.varying.values()}
-        self._changing: list[_Sent] = []
-        self._constant: list[_Sent] = []
+        self._changing, self._large, self._constant = _Block(), _Block(), _Block()
         self._sent = self._pieces(written, owned)
-        self._block = gpu.allocate(_packed(self._changing))
-        self._fixed = gpu.allocate(_packed(self._constant))
+        for block in (self._changing, self._large, self._constant):
+            block.memory = gpu.allocate(block.nbytes)
+        if self._large.pieces:
+            gpu.stage(self._large.nbytes)
+        self._waited = 0.0
         self._plans = [
             Plan() if call.function else gpu.planned(self._shapes(call)) for call in self.calls
         ]
@@ -103,9 +124,9 @@ class DeviceProgram:
     @property
     def sampling_seconds(self) -> float:
         """For how long the gathering of samples on the CPU kept the steps from going on."""
-        return self._host.sampling_seconds
+        return self._waited
 
-    def _pieces(self, written: set[Buffer], owned: set[int]) -> dict[Buffer, _Sent]:
+    def _pieces(self, written: set[Buffer], owned: set[int]) -> dict[Buffer, tuple[_Block, _Sent]]:
         views: dict[Buffer, list[View]] = {}
         for call in _kernel_calls(self.calls):
             for view in call.views:
@@ -118,12 +139,12 @@ class DeviceProgram:
             size = seen[0].dtype.size
             low = min(view.extent[0] for view in seen) // size
             high = max(view.extent[1] for view in seen) // size
-            piece = _Sent(storage, low, high, seen[0].dtype, 0)
-            moves = buffer in written or id(storage) in owned or id(storage) in self._inputs
-            listed = self._changing if moves else self._constant
-            piece.at = _packed(listed)
-            listed.append(piece)
-            pieces[buffer] = piece
+            piece = _Sent(storage, low, high, seen[0].dtype)
+            block = self._constant
+            if buffer in written or id(storage) in owned or id(storage) in self._inputs:
+                block = self._changing if piece.nbytes < _LARGE else self._large
+            block.add(piece)
+            pieces[buffer] = block, piece
         return pieces
 
     def _shapes(self, call: Call) -> CallSpec:
@@ -134,11 +155,10 @@ class DeviceProgram:
 
     def _place(self, view: View) -> Place:
         storage = view.buffer.storage
-        piece = self._sent.get(view.buffer)
-        if piece is not None:
-            block = self._block if piece in self._changing else self._fixed
+        if view.buffer in self._sent:
+            block, piece = self._sent[view.buffer]
             at = piece.at + (view.offset - piece.low) * on_device(view.dtype).size
-            return Place(block.handle, at)
+            return Place(block.memory.handle, at)
         offset = view.offset * on_device(view.dtype).size
         if storage is None:
             return Place(self._arena.handle, self.layout.buffers[view.buffer] + offset)
@@ -170,15 +190,17 @@ class DeviceProgram:
 
     def _send(self) -> None:
         """The numbers that change, in one block; and constants that somebody has changed."""
-        if self._changing:
-            data = bytearray(self._block.nbytes)
-            for piece in self._changing:
+        if self._changing.pieces:
+            data = bytearray(self._changing.nbytes)
+            for piece in self._changing.pieces:
                 data[piece.at : piece.at + piece.nbytes] = piece.bytes()
-            self.gpu.write(self._block, 0, bytes(data))
-        for piece in self._constant:
+            self.gpu.write(self._changing.memory, 0, bytes(data))
+        for piece in self._large.pieces:
+            self.gpu.write(self._large.memory, piece.at, piece.bytes())
+        for piece in self._constant.pieces:
             if piece.version != piece.storage.version:
                 piece.version = piece.storage.version
-                self.gpu.write(self._fixed, piece.at, piece.bytes())
+                self.gpu.write(self._constant.memory, piece.at, piece.bytes())
 
     def prove(self) -> None:
         """One step on the numbers that the recorded step found, functions among them."""
@@ -210,7 +232,7 @@ class DeviceProgram:
         """One step, queued; what ended it: the CPU's part of it, or a function."""
         for own, given in feeds:
             self._move(own, given)
-        _, error = self._host.replay(1)
+        error = self._compute_on_host()
         if error is not None:
             return error
         self._send()
@@ -222,6 +244,20 @@ class DeviceProgram:
             error = refused
         for into, own in takes:
             self._move(into, own)
+        return error
+
+    def _compute_on_host(self) -> GradcliError | None:
+        """The CPU's part of a step, while the GPU is at the step before.
+
+        Where it is done with that before the samples are there, it has waited for them.
+        """
+        driver, before = self.gpu.driver, self._host.sampling_seconds
+        if self._large.pieces:
+            driver.at_work()  # from now on, if it was not
+        _, error = self._host.replay(1)
+        seconds = self._host.sampling_seconds - before
+        if seconds and not driver.at_work():
+            self._waited += seconds
         return error
 
     def _move(self, to: Array, source: Array) -> None:
@@ -338,11 +374,6 @@ def _keep_what_is_sent(calls: Sequence[Call]) -> None:
         for view in call.inputs:
             if not _there(view) and view.buffer.storage is None:
                 view.buffer.storage = cpu.allocate(view.buffer.nbytes)
-
-
-def _packed(pieces: Sequence[_Sent]) -> int:
-    """How many bytes they take one behind the other."""
-    return sum(-(-piece.nbytes // _ALIGN) * _ALIGN for piece in pieces)
 
 
 def _rows_beside(array: Array, count: int) -> Array:

@@ -8,20 +8,21 @@ a graph, which is queued with one call.
 from __future__ import annotations
 
 import os
-import struct
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from cuda.bindings import driver
 
 from gradcli.devices import shown, too_high
 from gradcli.engine.device.gpu import nvrtc
+from gradcli.engine.device.gpu.arguments import Arguments, address_of
 from gradcli.engine.device.gpu.blame import failure, no_launch, no_memory
-from gradcli.engine.device.gpu.driver import Place, Ready, Replayable, value_bytes
-from gradcli.engine.device.gpu.staging import Ring
+from gradcli.engine.device.gpu.driver import Place, Ready, Replayable
+from gradcli.engine.device.gpu.staging import Ring, ring_for
 from gradcli.engine.device.kernels import ffi
 from gradcli.errors import DeviceError
 from gradcli.wording import quantity
@@ -81,8 +82,7 @@ class Cuda:
         self.tensor_cores = self.capability >= (8, 0)
         made_for = nvrtc.target_for(self.capability)
         self.architecture, self.note = made_for.architecture, made_for.note
-        self._ring = Ring(STAGING, self._mark, self._wait_for)
-        self._staging = ffi.cast("char *", self._checked(driver.cuMemHostAlloc(STAGING, 0)))
+        self._stage_through(STAGING)
 
     def _bind(self) -> None:
         """Let this thread's calls mean this device: the driver asks that of each thread."""
@@ -163,7 +163,7 @@ class Cuda:
         """Memory of the host that stays where it is, so that the device itself copies it."""
         self._bind()
         while self._unpinned:
-            self._checked(driver.cuMemFreeHost(_address(self._unpinned.popleft())))
+            self._checked(driver.cuMemFreeHost(address_of(self._unpinned.popleft())))
         said = f"no {quantity(nbytes, 'byte')} of the host's memory could be pinned"
         at = self._checked(driver.cuMemHostAlloc(max(nbytes, 1), 0), said)
         # Python may let go of it in the midst of anything: it is given back with the next one.
@@ -175,14 +175,35 @@ class Cuda:
         to = place.handle + place.offset
         for first, begin, piece in self._ring.pieces(data):
             ffi.memmove(self._staging + begin, piece, len(piece))
-            source = _address(self._staging + begin)
+            source = address_of(self._staging + begin)
             self._checked(driver.cuMemcpyHtoDAsync(to + first, source, len(piece), self._stream))
+
+    def stage(self, nbytes: int) -> None:
+        """Let two writes of so many bytes be on their way at once, if there is memory for that."""
+        self._bind()
+        before, size = self._staging, ring_for(nbytes)
+        if size <= self._ring.nbytes:
+            return
+        self.synchronize()
+        with suppress(DeviceError):  # less is slower, and no more than that
+            self._stage_through(size)
+            self._checked(driver.cuMemFreeHost(address_of(before)))
+
+    def _stage_through(self, nbytes: int) -> None:
+        at = self._checked(driver.cuMemHostAlloc(nbytes, 0))
+        self._staging = ffi.cast("char *", at)
+        self._ring = Ring(nbytes, self._mark, self._wait_for)
+
+    def at_work(self) -> bool:
+        """Whether something that is queued has not run yet."""
+        self._bind()
+        return bool(driver.cuStreamQuery(self._stream)[0].value == _NOT_READY)
 
     def read(self, place: Place, into: memoryview) -> None:
         """Copy to the host, after everything queued."""
         self._bind()
         if into.nbytes:
-            to = _address(ffi.from_buffer(into, require_writable=True))
+            to = address_of(ffi.from_buffer(into, require_writable=True))
             source = place.handle + place.offset
             self._checked(driver.cuMemcpyDtoHAsync(to, source, into.nbytes, self._stream))
         self.synchronize()
@@ -210,7 +231,7 @@ class Cuda:
             ready.work(int(self._stream))
             return
         function = self._function(ready.module, ready.kernel)
-        arguments = _Arguments(ready.args)
+        arguments = Arguments(ready.args)
         self._queued[ready.kernel] = None
         result = driver.cuLaunchKernel(
             function, *ready.grid, ready.threads, 1, 1, 0, self._stream, arguments.address, 0
@@ -359,32 +380,6 @@ class _OneByOne:
     def replay(self) -> None:
         for ready in self._listed:
             self._cuda.launch(ready)
-
-
-class _Arguments:
-    """The arguments of a launch as the driver wants them: pointers to values."""
-
-    def __init__(self, args: Iterable[Place | int | float | bytes]) -> None:
-        packed = [_packed(arg) for arg in args]
-        self._values = ffi.new("char[]", b"".join(packed))
-        at, pointers = self._values + 0, []
-        for value in packed:
-            pointers.append(at)
-            at += len(value)
-        self._pointers = ffi.new("void *[]", pointers or 1)
-        self.address = _address(self._pointers)
-
-
-def _packed(arg: Place | int | float | bytes) -> bytes:
-    """A value as it lies in memory, padded so that the next one is aligned."""
-    if isinstance(arg, Place):
-        return struct.pack("2Q", arg.handle + arg.offset, 0)
-    data = value_bytes(arg)
-    return data + bytes(-len(data) % 16)
-
-
-def _address(pointer: object) -> int:
-    return int(ffi.cast("uintptr_t", pointer))
 
 
 def _names(queued: str | Graph) -> tuple[str, ...]:

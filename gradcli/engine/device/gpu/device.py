@@ -39,7 +39,7 @@ _ROUND = 512  # bytes: sizes of blocks, so that a block fits the next tensor too
 _PAGE = 4096
 _MOST_PLANS = 4096  # of calls that are remembered
 _MOST_KEPT = 1 << 20  # bytes of a constant that stays on the device
-_MOST_COUNTED = 1 << 31  # elements that kernels count, and step over
+MOST_COUNTED = 1 << 31  # elements that kernels count, and step over
 
 
 class Memory(Storage):
@@ -164,6 +164,11 @@ class GPU:
         if len(data):
             with self.lock:
                 self.driver.write(Place(storage.handle, start), data)
+
+    def stage(self, nbytes: int) -> None:
+        """Let two writes of so many bytes be on their way at once."""
+        with self.lock:
+            self.driver.stage(nbytes)
 
     def mirror(self, storage: Storage) -> Storage:
         """Memory of the CPU for the bytes of a block: the same one each time."""
@@ -311,10 +316,10 @@ def _countable(call: CallSpec) -> None:
     """Refuse tensors in which 32 bits do not say which element is meant."""
     for tensor in call.tensors:
         low, high = extent(0, tensor.shape, tensor.strides)
-        if max(numel(tensor.shape), high - low) > _MOST_COUNTED:
+        if max(numel(tensor.shape), high - low) > MOST_COUNTED:
             raise DeviceError(
                 f"{call.kernel}: a tensor of shape {tensor.shape} reaches over more elements than "
-                f"the {_MOST_COUNTED:,} that kernels of GPUs count; use a smaller batch"
+                f"the {MOST_COUNTED:,} that kernels of GPUs count; use a smaller batch"
             )
 
 
@@ -328,13 +333,13 @@ def on_device(dtype: DType) -> DType:
     return float32 if dtype is float64 else dtype
 
 
-def on_gpu(storage: Storage, low: int, high: int, dtype: DType) -> bytes:
-    """Elements of the CPU's memory as a GPU has them: float64 as float32."""
+def on_gpu(storage: Storage, low: int, high: int, dtype: DType) -> bytes | memoryview:
+    """Elements of the CPU's memory as a GPU has them: float64 as float32, others where they lie."""
     window = cpu.window(storage, low * dtype.size, (high - low) * dtype.size)
     if dtype.name == "float64":
         doubles: Any = window.cast("d")
         return packed("f", doubles).tobytes()
-    return bytes(window)
+    return window
 
 
 def check(

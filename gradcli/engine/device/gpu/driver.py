@@ -92,6 +92,14 @@ class Driver(Protocol):
         """Queue a copy from the host; `data` may change once this returns."""
         ...
 
+    def stage(self, nbytes: int) -> None:
+        """Let two writes of so many bytes be on their way at once, if there is memory for that."""
+        ...
+
+    def at_work(self) -> bool:
+        """Whether something that is queued has not run yet; the device begins with all of it."""
+        ...
+
     def read(self, place: Place, into: memoryview) -> None:
         """Copy to the host, after everything queued."""
         ...

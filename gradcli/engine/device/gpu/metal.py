@@ -11,6 +11,7 @@ import os
 import platform
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import pairwise
 from typing import Any
 
@@ -23,7 +24,7 @@ from gradcli.engine.device.gpu.driver import Place, Ready, Replayable, value_byt
 from gradcli.engine.device.gpu.launch import THREADS, KernelModule, over
 from gradcli.engine.device.gpu.metal_replay import Encoded, Indirect, Prepared
 from gradcli.engine.device.gpu.source import module_text, prelude_text
-from gradcli.engine.device.gpu.staging import Ring
+from gradcli.engine.device.gpu.staging import Ring, ring_for
 from gradcli.errors import DeviceError
 from gradcli.wording import quantity
 
@@ -87,8 +88,7 @@ class Metal:
         self._libraries: dict[str, Any] = {}
         self._pipelines: dict[tuple[str, str], Any] = {}
         self._blocking = os.environ.get("METAL_LAUNCH_BLOCKING") == "1"  # errors name one kernel
-        self._staging = self.allocate(STAGING)
-        self._ring = Ring(STAGING, self._newest, self._wait_for)
+        self._stage_through(STAGING)
         self.indirect = os.environ.get("GRADCLI_METAL_REPLAY") == "indirect"
         self.load(str(_COPIES), module_text(_COPIES, prelude_text("metal")))
         self.indirect = self.indirect and self._indirect_works()
@@ -150,6 +150,26 @@ class Metal:
             self._staging.view[begin : begin + len(piece)] = piece
             staged = Place(self._staging, begin)
             self.copy(Place(place.handle, place.offset + first), staged, len(piece))
+
+    def stage(self, nbytes: int) -> None:
+        """Let two writes of so many bytes be on their way at once, if there is memory for that."""
+        before, size = self._staging, ring_for(nbytes)
+        if size <= self._ring.nbytes:
+            return
+        self.synchronize()
+        with suppress(DeviceError):  # less is slower, and no more than that
+            self._stage_through(size)
+            self.free(before)
+
+    def _stage_through(self, nbytes: int) -> None:
+        self._staging = self.allocate(nbytes)
+        self._ring = Ring(nbytes, self._newest, self._wait_for)
+
+    def at_work(self) -> bool:
+        """Whether something that is queued has not run yet; the GPU begins with all of it."""
+        self._commit()
+        done = (Mtl.MTLCommandBufferStatusCompleted, Mtl.MTLCommandBufferStatusError)
+        return bool(self._running) and self._running[-1].commands.status() not in done
 
     def read(self, place: Place, into: memoryview) -> None:
         """Copy to the host, after everything queued."""

@@ -6,8 +6,15 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
+MOST_STAGING = 1 << 30  # bytes of a ring
 MOST_MARKS = 64  # that live at a time
 _STRETCHES = MOST_MARKS // 2  # the rest is for ends of the ring that a piece does not fit into
+
+
+def ring_for(nbytes: int) -> int:
+    """The bytes of a ring through which two blocks of so many are on their way at once."""
+    unit = 1 << 20
+    return min(-(-2 * nbytes // unit) * unit, MOST_STAGING)
 
 
 class Ring:
