@@ -280,10 +280,12 @@ def carry_out(
     threads: int | None,
     device: str,
     no_report: bool,
+    memory: int | None = None,
 ) -> None:
     """The job on a device, from its notes to what was expected of it.
 
     `training` takes it there, the number of threads, who watches, and what asks for an end.
+    `memory` is the most bytes that are to be used on a GPU, if there is such a limit.
     """
     from gradcli.cli.header import Header
     from gradcli.cli.report import leaving_page
@@ -294,10 +296,12 @@ def carry_out(
     from gradcli.train.signals import Signals
 
     thread_count = compute_on(device, threads)
-    for note in job.dataset.notes:
+    for note in (notes := job.dataset.notes):
         output.say_aside(note)
     progress = Progress(as_json, Header(job, device, thread_count), "val" in job.dataset.splits)
-    job = job.to(device)
+    job = job.to(device, memory)
+    for note in job.dataset.notes[len(notes) :]:
+        output.say_aside(note)
     with leaving_page(progress, not (as_json or no_report)):
         try:
             with Signals() as signals:

@@ -143,7 +143,9 @@ def open_trained(
         f"warning: weight {weight} of {name} holds {quantity(count, 'non-finite value')}"
         for weight, count in nonfinite_weights(job.model).items()
     ]
-    return Trained(path, device, job.to(device), found.meta, notes)
+    there = job.to(device)
+    notes += there.dataset.notes[len(job.dataset.notes) :]
+    return Trained(path, device, there, found.meta, notes)
 
 
 def _job_with_data(path: Path, meta: Meta, source: str, trust: Trust | None) -> Job:

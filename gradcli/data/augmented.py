@@ -42,6 +42,10 @@ class Augmented:
         """The same samples in the memory of a device."""
         return replace(self, plain=self.plain.to(device))
 
+    def staged(self, device: str) -> Augmented:
+        """The same samples where they are, whose batches go to a device."""
+        return replace(self, plain=self.plain.staged(device))
+
     def batch(self, indices: Tensor) -> tuple[Tensor, Tensor]:
         """The samples as they are stored."""
         return self.plain.batch(indices)

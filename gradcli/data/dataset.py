@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from gradcli import engine
+from gradcli.data import staging
 from gradcli.data.facts import DataFacts, Facts, data_facts
 from gradcli.data.files import files_below, gzip_notes, shown
 from gradcli.dataclass import dataclass
@@ -142,8 +143,16 @@ class LoadedData:
     notes: tuple[str, ...] = ()
     files: Mapping[str, str] = field(default_factory=dict)
 
-    def to(self, device: str) -> LoadedData:
-        """The same data with its splits in the memory of a device."""
+    def to(self, device: str, memory: int | None = None) -> LoadedData:
+        """The same data for a device: in its memory, or where it is if it is large (staging.py).
+
+        No more than `memory` bytes are to be used there, if there is such a limit.
+        """
+        free = staging.free_on(device, memory)
+        why = "" if free is None else staging.why_staged(self.splits, free)
+        if why:
+            notes = (*self.notes, staging.note(self.splits, device, why))
+            return replace(self, splits=staging.staged(self.splits, device), notes=notes)
         return replace(self, splits={name: s.to(device) for name, s in self.splits.items()})
 
     def read(self, path: Path) -> Unseen:

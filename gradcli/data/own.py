@@ -16,6 +16,7 @@ from gradcli import engine
 from gradcli.data.dataset import Facts, Labelled, LoadedData, Split, Unseen
 from gradcli.data.facts import DataFacts
 from gradcli.data.samples import Samples, imagined
+from gradcli.data.staging import gathered
 from gradcli.data.targets import ScaledTargets
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
@@ -166,7 +167,7 @@ class _Indices(Samples):
     def batch(self, indices: Tensor) -> tuple[Tensor, Tensor]:
         """Inputs as int64."""
         _, targets = super().batch(indices)
-        return engine.index_select(self.inputs, 0, indices).to(engine.int64), targets
+        return gathered(self.inputs, indices, self.device).to(engine.int64), targets
 
 
 def _is_stream(split: object) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from gradcli import engine
 from gradcli.data.dataset import Facts
+from gradcli.data.staging import gathered
 from gradcli.dataclass import dataclass
 from gradcli.engine import DType, Tensor
 from gradcli.engine.array import Array
@@ -42,6 +43,7 @@ class Samples:
         itself: the inputs of a batch are its targets as well.
         rows: int64, the places of the samples, where they are not all that lie there.
         frame: what the samples of a batch are padded to, where the inputs lie in a mapped file.
+        device: where batches go; None: where the samples are.
     """
 
     inputs: Tensor
@@ -52,6 +54,7 @@ class Samples:
     itself: bool = False
     rows: Tensor | None = None
     frame: tuple[int, ...] | None = None
+    device: str | None = None
 
     @property
     def size(self) -> int:
@@ -89,7 +92,12 @@ class Samples:
         """The same samples in the memory of a device."""
         if self.rows is not None and device != "cpu":
             return self.gathered().to(device)
-        return replace(self, inputs=self.inputs.to(device), targets=self.targets.to(device))
+        inputs, targets = self.inputs.to(device), self.targets.to(device)
+        return replace(self, inputs=inputs, targets=targets, device=None)
+
+    def staged(self, device: str) -> Samples:
+        """The same samples where they are, whose batches go to a device."""
+        return replace(self, device=device)
 
     def batch(self, indices: Tensor) -> tuple[Tensor, Tensor]:
         """Inputs as float32, targets as int64 (labels) or float32."""
@@ -97,7 +105,7 @@ class Samples:
 
     def raw(self, indices: Tensor) -> Tensor:
         """The inputs before they are normalised: stored / scale as float32."""
-        found = unit(engine.index_select(self.inputs, 0, self.places(indices)), self.scale)
+        found = unit(gathered(self.inputs, self.places(indices), self.device), self.scale)
         return found if self.frame is None else padded(found, self.frame)
 
     def places(self, indices: Tensor) -> Tensor:
@@ -116,7 +124,7 @@ class Samples:
         inputs = normalised(raw, self.mean, self.std)
         if self.itself:
             return inputs, inputs
-        targets = engine.index_select(self.targets, 0, self.places(indices))
+        targets = gathered(self.targets, self.places(indices), self.device)
         if not targets.dtype.is_floating_point:
             targets = targets.to(engine.int64)
         return inputs, targets
@@ -179,7 +187,7 @@ def padded(images: Tensor, shape: Sequence[int]) -> Tensor:
         return images
     height, width = images.shape[2:]
     top, left = (shape[1] - height) // 2, (shape[2] - width) // 2
-    out = engine.zeros(images.shape[0], *shape, dtype=images.dtype)
+    out = engine.zeros(images.shape[0], *shape, dtype=images.dtype, device=images.device)
     out[:, :, top : top + height, left : left + width] = images
     return out
 
@@ -223,11 +231,13 @@ class Windows:
 
     Attributes:
         tokens: (N,) of a whole type.
+        device: where batches go; None: where the tokens are.
     """
 
     tokens: Tensor
     context: int
     stride: int
+    device: str | None = None
 
     @property
     def size(self) -> int:
@@ -241,7 +251,11 @@ class Windows:
 
     def to(self, device: str) -> Windows:
         """The same text in the memory of a device."""
-        return replace(self, tokens=self.tokens.to(device))
+        return replace(self, tokens=self.tokens.to(device), device=None)
+
+    def staged(self, device: str) -> Windows:
+        """The same text where it is, whose batches go to a device."""
+        return replace(self, device=device)
 
     def spans(self, indices: Tensor) -> Iterator[tuple[Tensor, list[int], int]]:
         """What a batch reads: of a tensor the first rows of stretches, and the rows of each."""
@@ -251,7 +265,7 @@ class Windows:
         """Inputs and targets, both int64 (B, context)."""
         steps = tensor_of(array("q", range(self.context + 1)), (1, self.context + 1))
         places = indices.reshape(-1, 1) * self.stride + steps
-        tokens = engine.index_select(self.tokens, 0, places.reshape(-1)).to(engine.int64)
+        tokens = gathered(self.tokens, places.reshape(-1), self.device).to(engine.int64)
         both = tokens.reshape(-1, self.context + 1)
         return both[:, :-1].contiguous(), both[:, 1:].contiguous()
 

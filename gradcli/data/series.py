@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 from gradcli import engine
 from gradcli.data.dataset import LaterInputs
 from gradcli.data.samples import tensor_of
+from gradcli.data.staging import gathered
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
 from gradcli.errors import ConfigError, DataError
@@ -68,11 +69,11 @@ class Steps:
         shape = (count, *self.shape(int(rows.shape[1])))
         return LaterInputs(shape, lambda begins: self.cut(rows, begins))
 
-    def cut(self, rows: Tensor, begins: Tensor) -> Tensor:
-        """The windows that begin at these rows."""
+    def cut(self, rows: Tensor, begins: Tensor, device: str | None = None) -> Tensor:
+        """The windows that begin at these rows; on a device where one is named."""
         steps = tensor_of(array("q", range(self.window)), (1, self.window))
         places = (begins.reshape(-1, 1) + steps).reshape(-1)
-        windows = engine.index_select(rows, 0, places).reshape(-1, self.window, rows.shape[1])
+        windows = gathered(rows, places, device).reshape(-1, self.window, rows.shape[1])
         return windows.permute(0, 2, 1).contiguous() if self.first else windows
 
 
@@ -124,12 +125,14 @@ class Series:
     Attributes:
         rows: (T, C) float32; `values` (T,) int64 or (T, K) float32.
         stretches: where they lie in several files; then sample i begins some rows later.
+        device: where batches go; None: where the rows are.
     """
 
     rows: Tensor
     values: Tensor
     steps: Steps
     stretches: Stretches | None = None
+    device: str | None = None
 
     @property
     def lengths(self) -> tuple[int, ...]:
@@ -164,7 +167,11 @@ class Series:
         """The same series in the memory of a device."""
         stretches = self.stretches and self.stretches.to(device)
         rows, values = self.rows.to(device), self.values.to(device)
-        return replace(self, rows=rows, values=values, stretches=stretches)
+        return replace(self, rows=rows, values=values, stretches=stretches, device=None)
+
+    def staged(self, device: str) -> Series:
+        """The same series where it is, whose batches go to a device."""
+        return replace(self, device=device)
 
     def _begins(self, indices: Tensor) -> Tensor:
         return indices if self.stretches is None else self.stretches.begins(indices)
@@ -178,8 +185,8 @@ class Series:
     def batch(self, indices: Tensor) -> tuple[Tensor, Tensor]:
         """Inputs float32 (B, window, C) or (B, C, window), targets int64 or float32."""
         begins = self._begins(indices)
-        inputs = self.steps.cut(self.rows, begins)
-        return inputs, engine.index_select(self.values, 0, begins + self.steps.behind)
+        inputs = self.steps.cut(self.rows, begins, self.device)
+        return inputs, gathered(self.values, begins + self.steps.behind, self.device)
 
 
 @dataclass(frozen=True, kw_only=True)

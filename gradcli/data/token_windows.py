@@ -13,6 +13,7 @@ from pathlib import Path
 from gradcli import engine
 from gradcli.data.files import shown
 from gradcli.data.samples import tensor_of, windows
+from gradcli.data.staging import gathered
 from gradcli.dataclass import dataclass
 from gradcli.engine import DType, Tensor
 from gradcli.errors import DataError
@@ -84,6 +85,7 @@ class TokenWindows:
     Attributes:
         rows: all tokens of all shards, as `stored_as` says.
         vocab: tokens are 0..vocab-1.
+        device: where batches go; None: where the tokens are.
     """
 
     rows: Tensor
@@ -92,6 +94,7 @@ class TokenWindows:
     context: int
     stride: int
     vocab: int
+    device: str | None = None
 
     @property
     def size(self) -> int:
@@ -101,11 +104,15 @@ class TokenWindows:
 
     def to(self, device: str) -> TokenWindows:
         """The same tokens in the memory of a device."""
-        return replace(self, rows=self.rows.to(device))
+        return replace(self, rows=self.rows.to(device), device=None)
+
+    def staged(self, device: str) -> TokenWindows:
+        """The same tokens where they are, whose batches go to a device."""
+        return replace(self, device=device)
 
     def batch(self, indices: Tensor) -> tuple[Tensor, Tensor]:
         """Inputs and targets, both int64 (B, context)."""
-        both = whole(engine.index_select(self.rows, 0, self._places(indices).reshape(-1)))
+        both = whole(gathered(self.rows, self._places(indices).reshape(-1), self.device))
         both = both.reshape(-1, self.context + 1)
         return both[:, :-1].contiguous(), both[:, 1:].contiguous()
 

@@ -354,10 +354,14 @@ class Job:
         job = replace(self, dataset=replace(self.dataset, facts=known))
         return job.on_scale(TargetScale(targets.mean, targets.std)) if scaled else job
 
-    def to(self, device: str) -> Job:
-        """The same training on a device: weights, what the optimizer keeps, and data move there."""
+    def to(self, device: str, memory: int | None = None) -> Job:
+        """The same training on a device: weights, what the optimizer keeps, and data move there.
+
+        No more than `memory` bytes are to be used there, if there is such a limit.
+        """
         if device == "cpu":
             return self
+        dataset = self.dataset.to(device, memory)  # first: it looks at what is free
         self.model.to(device)
         self.optimizer.to(device)
-        return replace(self, dataset=self.dataset.to(device))
+        return replace(self, dataset=dataset)
