@@ -189,14 +189,14 @@ def first_loss(config: Config, job: Job) -> float | None:
     return guess_loss(job)
 
 
-def sheet(config: Config, device: str = "cpu") -> dict[str, Any]:
+def sheet(config: Config, device: str = "cpu", free: int | None = None) -> dict[str, Any]:
     """All of it as plain values, for plan.json and `plan --json`.
 
     Where the step looks at numbers it is not known what the layers do, and `why_not_planned` says
-    so.
+    so. A GPU with so many bytes free may leave the data on the host.
     """
     try:
-        works, memory = layer_work(config), rehearse(config, device=device)
+        works, memory = layer_work(config), rehearse(config, device=device, free=free)
     except (CaptureError, DeviceError) as error:
         return {**course(config), "why_not_planned": error.message}
     return {

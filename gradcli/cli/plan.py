@@ -64,7 +64,7 @@ def command(
             continue
         objects.append({**one, "ok": True})
         if not as_json:
-            _show(one)
+            _show(one, device)
     if as_json:
         output.say_json({"configs": objects, "exit_code": code})
     ctx.exit(code)
@@ -90,7 +90,7 @@ def _plan_of(
 
     config = load(path, overrides, room=None, trust=options.trust(trust_code))
     output.warnings(config.warnings)
-    facts = {"config": str(path), "name": config.name, **sheet(config, device)}
+    facts = {"config": str(path), "name": config.name, **sheet(config, device, memory)}
     if memory is not None:
         facts["room"] = _room_of(config, memory, device)
     if timed:
@@ -113,13 +113,13 @@ def _room_of(config: Config, memory: int, device: str) -> dict[str, Any]:
 # What is shown.
 
 
-def _show(one: Mapping[str, Any]) -> None:
+def _show(one: Mapping[str, Any], device: str) -> None:
     steps, per_epoch = one["steps"], one["steps_per_epoch"]
     output.say(f"{one['config']}: {one['name']}, {quantity(steps, 'step')}", "heading")
     if "model" in one:
         for line in _layers(one, output.width(sys.stdout)):
             output.say(line)
-        for line in _memory(one["memory"]):
+        for line in _memory(one["memory"], device):
             output.say(line, indent=8)
     for reason in filter(None, (one.get("why_not_captured"), one.get("why_not_planned"))):
         output.say(f"eager: {reason}", "warning", indent=8)
@@ -185,14 +185,16 @@ def _work(work: Mapping[str, Any], units: Mapping[str, tuple[str, float]]) -> Se
     return [f"{work[key] / size:,.{2 if prefix else 0}f}" for key, (prefix, size) in units.items()]
 
 
-def _memory(memory: Mapping[str, Any]) -> Iterator[str]:
+def _memory(memory: Mapping[str, Any], device: str) -> Iterator[str]:
     yield "memory:  while the step is learnt, then"
     for use, title in USES.items():
         usage = memory[use]
         if usage is not None:
             yield f"  {title}: {byte_size(usage['learning'])}, {byte_size(usage['then'])}"
     if memory["mapped"]:
-        yield f"  mapped, not counted: {byte_size(memory['mapped'])} of data files"
+        files = f"mapped, not counted: {byte_size(memory['mapped'])} of data files"
+        data = f"in the host's memory, not counted: {byte_size(memory['mapped'])} of data"
+        yield f"  {files if device == 'cpu' else data}"
     copies = memory["train"]["copies"]
     yield (
         f"  beside it Python: about {byte_size(memory['process'])}, and copies of "

@@ -115,6 +115,7 @@ def carry_on(
     with distributed.at_work():
         config = load_to_resume(path, overrides, room, allowed, trust)
         job = build(config)
+    free = room.free()  # before the data is there
     if origins:
         from gradcli.train.value_origins import with_origins
 
@@ -139,7 +140,7 @@ def carry_on(
                     max_steps=manner.max_steps,
                 )
             finally:
-                complete(directory, partial(plan_sheet, config, manner.device), reporter.note)
+                complete(directory, partial(plan_sheet, config, manner.device, free), reporter.note)
         longer = "; with train.epochs or train.steps beside it there is" if keys else ""
         output.say_aside(f"{path} is finished: nothing to do{longer}")
         return result
@@ -147,8 +148,8 @@ def carry_on(
     carry_out(go_on, job, manner.as_json, manner.threads, manner.device, manner.no_report)
 
 
-def plan_sheet(config: Config, device: str) -> dict[str, Any]:
+def plan_sheet(config: Config, device: str, free: int | None) -> dict[str, Any]:
     """What `plan --json` says of a config, for the run's plan.json."""
     from gradcli.bench.sheet import sheet
 
-    return sheet(config, device)
+    return sheet(config, device, free)

@@ -142,8 +142,10 @@ def command(
     first = [f"pretrained.from={json.dumps(source)}"] if source is not None else []
     first += ["pretrained.optimizer=true"] if from_optimizer else []
     trust = options.trust(trust_code or not is_run(path.parent), remember=distributed.rank() == 0)
+    room = options.room(device, memory)
     with distributed.at_work():
-        config = load(path, (*overrides, *first), options.room(device, memory), runs, trust=trust)
+        config = load(path, (*overrides, *first), room, runs, trust=trust)
+    free = room.free()  # before the data is there
     output.warnings(config.warnings)
     if verifies:
         steps = config.steps if max_steps is None else min(config.steps, max_steps)
@@ -174,7 +176,7 @@ def command(
     def begin(job: Job, thread_count: int, reporter: Reporter, signals: Signals) -> Result:
         sets = 2 if verifies else 1
         circumstances = Circumstances(
-            sys.argv, device, thread_count, sha256, sets, partial(plan_sheet, config, device)
+            sys.argv, device, thread_count, sha256, sets, partial(plan_sheet, config, device, free)
         )
         result = start(job, runs, circumstances, reporter, signals, max_steps)
         if not verifies:
@@ -184,4 +186,4 @@ def command(
         stop = Stop(verify_step, max_steps)
         return verify_resume(job, result, circumstances, reporter, signals, stop)
 
-    carry_out(begin, job, as_json, threads, device, no_report)
+    carry_out(begin, job, as_json, threads, device, no_report, memory)

@@ -58,7 +58,7 @@ def largest_batch(
     def need(size: int) -> int:
         if size not in rehearsed:
             changed = with_batch(config, name, size)
-            rehearsed[size] = rehearse_training(changed, device=device)[0].most
+            rehearsed[size] = rehearse_training(changed, device=device, free=free)[0].most
         return rehearsed[size]
 
     try:

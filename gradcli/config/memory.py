@@ -13,10 +13,12 @@ from gradcli import engine
 from gradcli.config.build import job_of
 from gradcli.config.crosscheck import place_of
 from gradcli.config.room import Room
-from gradcli.data import LoadedData
+from gradcli.data import LoadedData, staging
 from gradcli.dataclass import dataclass
+from gradcli.devices import META
 from gradcli.engine import distributed
 from gradcli.engine.device import cpu, meta
+from gradcli.engine.device.meta import Imagined
 from gradcli.engine.program.planned import arena_bytes
 from gradcli.errors import CaptureError, DeviceError, ErrorGroup, OptionError, ShapeError
 from gradcli.train.order import LISTED
@@ -25,6 +27,7 @@ from gradcli.wording import byte_size, quantity
 
 if TYPE_CHECKING:
     from gradcli.config.load import Config
+    from gradcli.data import Split
     from gradcli.engine.distributed import Group
 
 MAX_BYTES = 2**63 - 1
@@ -40,7 +43,8 @@ class Memory:
         persistent: parameters, gradients, what the optimizer keeps, running statistics, the data;
             on ranks the rows of the sum too, its own and those that arrive.
         arena: all intermediates of a captured step, as `gradcli bench --json` says.
-        mapped: of data files that are looked at where they lie; they take no memory.
+        mapped: of data files that are looked at where they lie, and of data that stays on the host
+            while a GPU computes; they take none of that memory.
     """
 
     persistent: int
@@ -53,9 +57,12 @@ class Memory:
         return self.persistent + self.arena
 
 
-def program_memory(config: Config, group: Group | None = None) -> Memory:
+def program_memory(
+    config: Config, group: Group | None = None, device: str = "cpu", free: int | None = None
+) -> Memory:
     """What `train` needs for this config on the CPU, to the byte; no number is computed.
 
+    On a GPU with so many bytes free the data may stay on the host.
     Of the ranks of `group`, all that this process has joined, each makes its own parts of a batch.
     The threads' own scratch and Python are not counted.
 
@@ -68,7 +75,7 @@ def program_memory(config: Config, group: Group | None = None) -> Memory:
     state, collects = engine.get_rng_state(), gc.isenabled()
     gc.disable()  # what others left in cycles must not be given back while memory is counted
     before, mapped = meta.DEVICE.allocated + cpu.allocated(), meta.DEVICE.mapped
-    splits = dict(config.data.outline(config.facts))
+    splits = placed(config.data.outline(config.facts), device, free)
     dataset = LoadedData(config.data, config.facts, splits, sha256={})
     try:
         with engine.device("meta"):
@@ -86,6 +93,21 @@ def program_memory(config: Config, group: Group | None = None) -> Memory:
         engine.set_rng_state(state)
         if collects:
             gc.enable()
+
+
+def placed(splits: Mapping[str, Split], device: str, free: int | None) -> dict[str, Split]:
+    """Splits on "meta", counted as they take the memory of a device with so many bytes free.
+
+    On a GPU no file is mapped: what stays on the host takes nothing of it but batches.
+    """
+    if device == "cpu":
+        return dict(splits)
+    why = staging.why_staged(splits, free)
+    for one in staging.all_stored(splits):
+        storage = one.array.storage
+        if isinstance(storage, Imagined):
+            storage.count(0 if why else storage.nbytes)
+    return staging.staged(splits, META) if why else dict(splits)
 
 
 def on_ranks(config: Config, group: Group) -> Config:
@@ -111,7 +133,7 @@ def fitting(config: Config, room: Room) -> Memory | None:
     if free is not None and least + room.process > free:
         raise _too_large(config, f"more than {_distinct(least + room.process, free)}", room, free)
     try:
-        memory = program_memory(config)
+        memory = program_memory(config, device=room.device, free=free)
     except (CaptureError, DeviceError, ErrorGroup):
         return None
     except OptionError:
@@ -133,7 +155,7 @@ def _rehearsed(config: Config, memory: Memory, room: Room, free: int) -> None:
         with suppress(DeviceError):  # of an evaluation; the step itself is known
             portion = config.train.micro_batch or config.train.batch
             rehearsed[portion] = most = max(
-                most, rehearse_training(config, device=room.device)[0].most
+                most, rehearse_training(config, device=room.device, free=free)[0].most
             )
     if most + room.process > free:
         error = _too_large(config, _distinct(most + room.process, free), room, free)

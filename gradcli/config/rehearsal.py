@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli import engine
 from gradcli.config.build import job_of
-from gradcli.config.memory import on_ranks
+from gradcli.config.memory import on_ranks, placed
 from gradcli.config.room import PROCESS
 from gradcli.data import LoadedData
 from gradcli.data.facts import DataFacts, TargetFacts
@@ -72,7 +72,8 @@ class RunMemory:
         eval: `gradcli eval` of its run on the test split, or on the one there is; None without any.
         predict: `gradcli predict` on samples of one batch after the other.
         why_not: why the steps run eagerly, where they do; empty where they are captured.
-        mapped: bytes of data files that are looked at where they lie; they take no memory.
+        mapped: bytes of data files that are looked at where they lie, and of data that stays on
+            the host while a GPU computes; they take none of that memory.
     """
 
     train: Usage
@@ -104,6 +105,10 @@ class Tally:
         with self._peak:
             yield
             self._peak.look()
+
+    def forget(self) -> None:
+        """What was in use until now did not count."""
+        self._peak.restart()
 
     def begin(self) -> None:
         """A replay begins."""
@@ -210,11 +215,14 @@ class Course:
             self._measuring.figures(name, last)
 
 
-def rehearse(config: Config, group: Group | None = None, device: str = "cpu") -> RunMemory:
+def rehearse(
+    config: Config, group: Group | None = None, device: str = "cpu", free: int | None = None
+) -> RunMemory:
     """What a run of this config needs on the CPU, to the byte; no number is computed.
 
     Of the ranks of `group`, all that this process has joined, each makes its own parts of a batch.
-    For a GPU as the `device` the figures are these too, but no thread has scratch of its own.
+    For a GPU as the `device` the figures are these too, but no thread has scratch of its own, and
+    data may stay on the host where that many bytes are `free` there.
     Counted are data, weights and all other tensors, arenas, and the threads' scratch of programs;
     not Python, nor the rows of a training's log.
 
@@ -223,20 +231,20 @@ def rehearse(config: Config, group: Group | None = None, device: str = "cpu") ->
         DeviceError: own code looks at numbers, of which there are none; with the reason for which
             its steps are not captured.
     """
-    train, why_not = rehearse_training(config, group, device)
+    train, why_not = rehearse_training(config, group, device, free)
     with undisturbed():
-        uses = train, _evaluation(config, device), _prediction(config, device)
-        return RunMemory(*uses, why_not, _mapped(config))
+        uses = train, _evaluation(config, device, free), _prediction(config, device)
+        return RunMemory(*uses, why_not, _mapped(config, device, free))
 
 
-def _mapped(config: Config) -> int:
+def _mapped(config: Config, device: str, free: int | None) -> int:
     before = meta.DEVICE.mapped
-    outline = config.data.outline(config.facts)
+    outline = placed(config.data.outline(config.facts), device, free)
     return meta.DEVICE.mapped - before if outline else 0
 
 
 def rehearse_training(
-    config: Config, group: Group | None = None, device: str = "cpu"
+    config: Config, group: Group | None = None, device: str = "cpu", free: int | None = None
 ) -> tuple[Usage, str]:
     """The memory of the training alone, and why its steps run eagerly, where they do.
 
@@ -245,10 +253,12 @@ def rehearse_training(
     """
     group = group or distributed.group()
     with undisturbed():
-        return _training(on_ranks(config, group), group, device)
+        return _training(on_ranks(config, group), group, device, free)
 
 
-def imagined_data(config: Config, splits: bool = True) -> LoadedData:
+def imagined_data(
+    config: Config, splits: bool = True, device: str = "cpu", free: int | None = None
+) -> LoadedData:
     """The data as it will be loaded; what is fitted on the targets has its form alone."""
     facts = config.facts
     targets, kinds = TargetFacts(), facts.classes or facts.vocab
@@ -257,15 +267,17 @@ def imagined_data(config: Config, splits: bool = True) -> LoadedData:
     elif isinstance(config.data, ScaledTargets) and config.data.regression(facts):
         columns = facts.target[-1] if facts.target else 1
         targets = TargetFacts(mean=(0.0,) * columns, std=(1.0,) * columns)
-    outline = dict(config.data.outline(facts)) if splits else {}
+    outline = placed(config.data.outline(facts) if splits else {}, device, free)
     data_facts = DataFacts.of(facts, targets=targets)
     return LoadedData(config.data, data_facts, outline, sha256={})
 
 
-def _training(config: Config, group: Group, device: str) -> tuple[Usage, str]:
+def _training(config: Config, group: Group, device: str, free: int | None) -> tuple[Usage, str]:
     tally = Tally(device)
     with tally.counting():
-        dataset = imagined_data(config)
+        dataset = imagined_data(config, device=device, free=free)
+        if device != "cpu":
+            tally.forget()  # data that stays on the host
         with engine.device("meta"):
             job = job_of(config, dataset)
         course = Course(job, group, tally)
@@ -273,13 +285,15 @@ def _training(config: Config, group: Group, device: str) -> tuple[Usage, str]:
     return tally.usage, next(iter(course.notes), "")
 
 
-def _evaluation(config: Config, device: str) -> Usage | None:
+def _evaluation(config: Config, device: str, free: int | None) -> Usage | None:
     splits = [name for name in ("test", "val") if name in config.facts.sizes]
     if not splits:
         return None
     tally = Tally(device)
     with tally.counting(), engine.device("meta"):
-        dataset = imagined_data(config)
+        dataset = imagined_data(config, device=device, free=free)
+        if device != "cpu":
+            tally.forget()  # data that stays on the host
         job = job_of(config, dataset)
         name = splits[0]
         with suppress(ArithmeticError):

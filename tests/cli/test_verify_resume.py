@@ -87,8 +87,8 @@ def test_the_second_run_asks_for_no_more_disk_than_its_own_and_plans_nothing(
     monkeypatch.setattr(disk, "check_room", note)
     sheets: list[str] = []
 
-    def sheet(config: Any, device: str) -> dict[str, Any]:
-        del device
+    def sheet(config: Any, device: str, free: int | None) -> dict[str, Any]:
+        del device, free
         sheets.append(config.name)
         return {}
 

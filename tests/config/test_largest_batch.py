@@ -27,8 +27,8 @@ def test_few_rehearsals_find_a_size_that_fits_before_one_that_does_not(
     needs: dict[int, int] = {}
     cpu.set_threads(2)  # some calls have scratch for each thread
 
-    def counted(changed: Config, device: str) -> tuple[Usage, str]:
-        found = rehearse(changed, device=device)
+    def counted(changed: Config, device: str, free: int) -> tuple[Usage, str]:
+        found = rehearse(changed, device=device, free=free)
         needs[changed.train.batch] = found[0].most
         return found
 

@@ -4,7 +4,8 @@ cuda_cases.py, engine_cases.py or nccl_cases.py.
 Whenever a module is compiled for the device, its host build is made too, and put where the
 stand-in looks for it. STANDIN_CUDA_CHECKED=0 leaves the kernels' own checks out.
 STANDIN_HOST_FREE says how many bytes of memory the machine itself has free, and STANDIN_CUDA_FREE
-how many the GPU says it has: others may take them before we do.
+how many the GPU says it has: others may take them before we do. STANDIN_SHARE is that of its free
+memory above which data stays on the host.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 import host_build
 
 from gradcli import free_memory
+from gradcli.data import staging
 from gradcli.engine.device.gpu import nvrtc
 from gradcli.engine.device.gpu.cuda import Cuda
 from gradcli.engine.device.gpu.source import prelude_text
@@ -46,6 +48,7 @@ def main(kind: str, *rest: str) -> int:
     says = os.environ.get("STANDIN_CUDA_FREE")
     if says:
         Cuda.free_memory = lambda driver: int(says)  # type: ignore[method-assign]
+    staging.SHARE = float(os.environ.get("STANDIN_SHARE", staging.SHARE))
     if kind == "case":
         import cuda_cases
         import engine_cases

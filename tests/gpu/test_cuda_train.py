@@ -33,6 +33,12 @@ def test_mnist_is_trained_in_bfloat16_as_on_the_cpu(tmp_path: Path) -> None:
     CASES.mnist_is_trained_in_bfloat16_as_on_the_cpu(tmp_path)
 
 
+def test_data_that_stays_on_the_host_gives_the_same_bits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    CASES.data_that_stays_on_the_host_gives_the_same_bits(tmp_path, monkeypatch)
+
+
 def test_a_new_run_begins_with_the_weights_and_state_of_another(tmp_path: Path) -> None:
     CASES.a_new_run_begins_with_the_weights_and_state_of_another(tmp_path)
 

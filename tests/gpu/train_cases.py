@@ -107,6 +107,23 @@ class TrainCases:
             expected = whole["metrics"]["test.loss"]
             assert metrics["metrics"]["test.loss"] == pytest.approx(expected, abs=1e-5)
 
+    def data_that_stays_on_the_host_gives_the_same_bits(
+        self, runs: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        there = self.train(runs, PENGUINS, self.device, *SHORT)
+        monkeypatch.setenv("STANDIN_SHARE", "1e-9")
+        given = (PENGUINS, "--device", self.device, "--runs", str(runs), "--json", *SHORT)
+        done = self.gradcli("train", *given)
+        here = result(done)
+        assert "the data stays in the host's memory: it would take" in done.stderr
+        assert here["weights_sha256"] == there["weights_sha256"]
+        assert here["metrics"] == there["metrics"]
+        assert losses(here["run"]) == losses(there["run"])
+        plans = [json.loads((Path(one["run"]) / "plan.json").read_text()) for one in (here, there)]
+        assert plans[0]["memory"]["mapped"] > plans[1]["memory"]["mapped"] == 0
+        evaluation = result(self.gradcli("eval", here["run"], "--json", "--device", self.device))
+        assert evaluation["metrics"]["test.loss"] == here["metrics"]["test.loss"]
+
     def a_new_run_begins_with_the_weights_and_state_of_another(self, runs: Path) -> None:
         old = self.train(runs, PENGUINS, self.device, *SHORT, "--max-steps", "5")["run"]
         words = ("--from", f"{old}@last", "--from-optimizer", "--max-steps", "0")

@@ -47,6 +47,12 @@ class Imagined(Storage):
         for look in cpu.looking:
             look()
 
+    def count(self, counted: int) -> None:
+        """From now on it takes so many bytes of the memory; the rest is only looked at."""
+        self.device.allocated += counted - self.counted
+        self.device.mapped -= counted - self.counted
+        self.counted = counted
+
     def __del__(self) -> None:
         self.device.allocated -= self.counted
         self.device.mapped -= self.nbytes - self.counted
