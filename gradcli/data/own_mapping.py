@@ -30,9 +30,9 @@ def watch(memory: mmap, name: object) -> None:
     identity = FileIdentity.of(path) if path is not None and path.is_file() else _NAMELESS
     address = cpu.address(cpu.borrow(memory))
     guard = Guard(address, len(memory))
-    known = path if path is not None else Path("mapped by own code")
-    _watched[number] = (weakref.ref(memory), known, identity, address, guard)
-    weakref.finalize(memory, _forget, number)
+    place = path if path is not None else Path("mapped by own code")
+    _watched[number] = (weakref.ref(memory), place, identity, address, guard)
+    weakref.finalize(memory, _forget, number, guard)
 
 
 def _has_file(memory: mmap) -> bool:
@@ -43,8 +43,9 @@ def _has_file(memory: mmap) -> bool:
     return True
 
 
-def _forget(number: int) -> None:
-    _watched.pop(number)[-1].take_off()
+def _forget(number: int, guard: Guard) -> None:
+    _watched.pop(number, None)
+    guard.take_off()
 
 
 def check_watched(closely: bool) -> None:
@@ -52,7 +53,7 @@ def check_watched(closely: bool) -> None:
     for reference, path, identity, address, guard in list(_watched.values()):
         memory = reference()
         if memory is not None:
-            one = Mapping(path, identity, memory, address, len(memory), guard)
+            one = Mapping(path, identity, memory, 0, address, len(memory), guard, alone=True)
             one.check(closely and identity is not _NAMELESS)
 
 

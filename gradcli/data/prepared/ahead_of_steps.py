@@ -16,7 +16,7 @@ from array import array
 from collections.abc import Iterable, Sequence
 from typing import Protocol, runtime_checkable
 
-from gradcli.data.prepared.mapped import View, mappings
+from gradcli.data.prepared.mapped import mappings
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
 from gradcli.engine.device import cpu
@@ -41,7 +41,7 @@ class Spanning(Protocol):
 class _Stored:
     """A tensor that lies in a mapped file, or in several that are joined."""
 
-    view: View
+    view: mmap.mmap
     address: int
     start: int  # bytes of the view before it
     row: int  # bytes of one

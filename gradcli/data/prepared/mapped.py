@@ -52,7 +52,7 @@ class Mapping:
 
     path: Path
     identity: FileIdentity
-    view: View
+    view: mmap.mmap
     start: int
     address: int
     length: int
@@ -83,7 +83,7 @@ class Mapping:
     def _identity(self) -> FileIdentity | None:
         """What lies there now; None where nothing does."""
         try:
-            handle = self.view.handle
+            handle = self.view.handle if isinstance(self.view, View) else None
             return FileIdentity.of_status(self.path.stat() if handle is None else os.fstat(handle))
         except OSError:
             return None
