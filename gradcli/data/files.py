@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from gradcli.data.inflate import TRUSTED_TEXT, inflate, is_gzip
@@ -83,7 +86,7 @@ def is_folder(path: Path) -> bool:
     try:
         return path.is_dir()
     except (OSError, ValueError) as error:
-        raise DataError(f"data folder '{shown(path)}' cannot be read: {reason_of(error)}") from None
+        raise unreadable(f"data folder '{shown(path)}'", error) from None
 
 
 def files_below(folder: Path) -> list[Path]:
@@ -91,7 +94,7 @@ def files_below(folder: Path) -> list[Path]:
     try:
         inside = sorted(folder.iterdir(), key=os.fsencode)
     except OSError as error:
-        raise DataError(f"{shown(folder)} cannot be read: {reason_of(error)}") from None
+        raise unreadable(shown(folder), error) from None
     open_ones = [path for path in inside if not path.name.startswith(".")]
     found = [files_below(path) if _is_true_folder(path) else [path] for path in open_ones]
     return [path for several in found for path in several]
@@ -113,7 +116,7 @@ def regular_size(path: Path, written: str = "") -> int:
             raise DataError(f"data file {name} is a broken link to '{target}'") from None
         raise DataError(f"data file {name} does not exist") from None
     except (OSError, ValueError) as error:
-        raise DataError(f"data file {name} cannot be read: {reason_of(error)}") from None
+        raise unreadable(f"data file {name}", error) from None
     if not stat.S_ISREG(found.st_mode):
         raise DataError(f"data file {name} is {_kind(found.st_mode)}, not a regular file")
     return found.st_size
@@ -127,19 +130,40 @@ def read(path: Path, count: int | None = None) -> bytes:
             f"data file '{shown(path)}' has {quantity(size, 'byte')}; at most {FILE_LIMIT} are read"
         )
     wanted = size if count is None else min(count, size)
-    try:
-        # Without O_NONBLOCK, a pipe put in the file's place meanwhile would stall us for ever.
-        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise DataError(f"data file '{shown(path)}' is no longer a regular file")
-            data = file.read(wanted)
-            longer = count is None and file.read(1)
-    except OSError as error:
-        reason = reason_of(error)
-        raise DataError(f"data file '{shown(path)}' cannot be read: {reason}") from None
+    with reading(path) as raw, io.BufferedReader(raw) as file:
+        data = file.read(wanted)
+        longer = count is None and file.read(1)
     if len(data) != wanted or longer:
         raise DataError(f"data file '{shown(path)}' changed while it was read; start again")
     return data
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[io.FileIO]:
+    """A regular file, open inside the block; what the system refuses is said in one sentence."""
+    try:
+        with open_regular(path) as file:
+            yield file
+    except OSError as error:
+        raise unreadable(f"data file '{shown(path)}'", error) from None
+
+
+def open_regular(path: Path) -> io.FileIO:
+    """A regular file without a buffer, open for reading."""
+    try:
+        # Without O_NONBLOCK, a pipe put in the file's place meanwhile would stall us for ever.
+        file = io.FileIO(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC))
+    except OSError as error:
+        raise unreadable(f"data file '{shown(path)}'", error) from None
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise DataError(f"data file '{shown(path)}' is no longer a regular file")
+    return file
+
+
+def unreadable(what: str, error: Exception) -> DataError:
+    """The error for what the system does not let us read, with its reason."""
+    return DataError(f"{what} cannot be read: {reason_of(error)}")
 
 
 @dataclass(frozen=True)

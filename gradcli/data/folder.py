@@ -16,7 +16,7 @@ from gradcli.data.cached import Cached, locate_cache
 from gradcli.data.dataset import Facts, Labelled, LoadedData, Unseen
 from gradcli.data.decode import COLORS, planes, planes_of, require_pillow
 from gradcli.data.facts import DataFacts
-from gradcli.data.files import as_text, expanded, is_folder, shown
+from gradcli.data.files import as_text, expanded, is_folder, shown, unreadable
 from gradcli.data.images import check_shape, unseen
 from gradcli.data.picture_files import Decoded, PictureFiles, is_small, picture_in
 from gradcli.data.picture_formats import SUFFIXES
@@ -280,4 +280,4 @@ def _entries(folder: Path) -> Iterator[Path]:
     try:
         yield from (each for each in folder.iterdir() if not each.name.startswith("."))
     except OSError as error:
-        raise DataError(f"{shown(folder)} cannot be read: {error.strerror}") from None
+        raise unreadable(shown(folder), error) from None

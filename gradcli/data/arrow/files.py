@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ import pyarrow as pa
 from pyarrow import ipc, parquet
 
 from gradcli.data.arrow.columns import OpenColumns, has_texts, numbers_in
-from gradcli.data.files import Loaded, reason_of, regular_size, shown
+from gradcli.data.files import Loaded, open_regular, regular_size, shown
 from gradcli.data.inflate import BOMB_RATIO
 from gradcli.data.tabular.reader import Block, Role, WithoutHeaderRow
 from gradcli.errors import DataError
@@ -40,12 +39,7 @@ def open_columns(
     if isinstance(file, Loaded):
         return ArrowFileReader(pa.BufferReader(file.data), len(file.data), kind, source, advance)
     size = regular_size(file)
-    try:
-        # Without O_NONBLOCK, a pipe put in the file's place meanwhile would stall us for ever.
-        opened = os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK), "rb", buffering=0)
-    except OSError as error:
-        why = reason_of(error)
-        raise DataError(f"data file '{shown(file)}' cannot be read: {why}") from None
+    opened = open_regular(file)
     try:
         reader = ArrowFileReader(pa.PythonFile(opened, "r"), size, kind, source, advance)
     except BaseException:

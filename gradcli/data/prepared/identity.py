@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import stat
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -17,7 +16,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
-from gradcli.data.files import check_sums, regular_size, shown
+from gradcli.data.files import check_sums, reading, regular_size, shown
 from gradcli.data.prepared import notes
 from gradcli.data.prepared.cache import cache_folder
 from gradcli.dataclass import dataclass
@@ -241,19 +240,13 @@ def _hash_in(entry: Any, identity: FileIdentity) -> str | None:
 def hashed(path: Path, progress: Advance | None = None) -> tuple[str, FileIdentity]:
     """The hash of a file, read in blocks, and the identity that it had all the time."""
     digest, block = hashlib.sha256(), bytearray(BLOCK)
-    try:
-        # Without O_NONBLOCK, a pipe put in the file's place meanwhile would stall us for ever.
-        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb", buffering=0) as file:
-            before = os.fstat(file.fileno())
-            if not stat.S_ISREG(before.st_mode):
-                raise DataError(f"data file '{shown(path)}' is no longer a regular file")
-            while count := file.readinto(block):
-                digest.update(memoryview(block)[:count])
-                if progress is not None:
-                    progress(count)
-            after = os.fstat(file.fileno())
-    except OSError as error:
-        raise DataError(f"data file '{shown(path)}' cannot be read: {error.strerror}") from None
+    with reading(path) as file:
+        before = os.fstat(file.fileno())
+        while count := file.readinto(block):
+            digest.update(memoryview(block)[:count])
+            if progress is not None:
+                progress(count)
+        after = os.fstat(file.fileno())
     identity = FileIdentity.of_status(before)
     if not identity.untouched(FileIdentity.of_status(after)):
         raise DataError(f"data file '{shown(path)}' changed while it was read; start again")

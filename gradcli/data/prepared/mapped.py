@@ -11,7 +11,7 @@ from pathlib import Path
 
 from gradcli import engine
 from gradcli.data import hashes
-from gradcli.data.files import shown
+from gradcli.data.files import open_regular, shown
 from gradcli.data.prepared.identity import FileIdentity
 from gradcli.dataclass import dataclass
 from gradcli.engine import DType, Tensor
@@ -186,10 +186,8 @@ def map_file(
 
 def open_file(path: Path) -> int:
     """A handle that waits for nobody; whoever gets it closes it."""
-    try:
-        return os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError as error:
-        raise DataError(f"'{shown(path)}' cannot be read: {error.strerror}") from None
+    with open_regular(path) as file:
+        return os.dup(file.fileno())
 
 
 def identity_of(handle: int, path: Path, expected: FileIdentity | None) -> FileIdentity:

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-from gradcli.data.files import check_sums, shown
+from gradcli.data.files import check_sums, reading, shown
 from gradcli.data.prepared.identity import BLOCK, FileIdentity, Remembering, recall
 from gradcli.data.prepared.number_checks import Check
 from gradcli.data.prepared.progress import Progress
@@ -75,9 +75,6 @@ class FileReading:
             remembering.add(self.path, self._identity, self._sha256, self._checks(), self._cache)
         except GradcliError as error:
             self.fault = error
-        except OSError as error:
-            text = f"data file '{shown(self.path)}' cannot be read: {error.strerror}"
-            self.fault = DataError(text)
         except Exception as error:  # such as no memory: whoever waits for the hash is told
             self.fault = error
         finally:
@@ -93,8 +90,7 @@ class FileReading:
 
     def _stream(self) -> str:
         digest = hashlib.sha256()
-        # Without O_NONBLOCK, a pipe put in the file's place meanwhile would stall us for ever.
-        with os.fdopen(os.open(self.path, os.O_RDONLY | os.O_NONBLOCK), "rb", buffering=0) as file:
+        with reading(self.path) as file:
             self._same(os.fstat(file.fileno()))
             start = file.read(0 if self._check is None else self._check.offset)
             digest.update(start)

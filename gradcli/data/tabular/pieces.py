@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import codecs
-import os
-import stat
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
-from gradcli.data.files import Loaded, reason_of, regular_size, shown
+from gradcli.data.files import Loaded, reading, regular_size, shown
 from gradcli.data.inflate import TRUSTED_TEXT, inflated, is_gzip
 from gradcli.errors import DataError
 
@@ -55,17 +53,10 @@ def _with_first(first: bytes, others: Iterator[bytes]) -> Iterator[bytes]:
 
 def _read(path: Path, size: int) -> Iterator[bytes]:
     total = 0
-    try:
-        # Without O_NONBLOCK, a pipe put in the file's place meanwhile would stall us for ever.
-        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb", buffering=0) as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise DataError(f"data file '{shown(path)}' is no longer a regular file")
-            while piece := file.read(PIECE):
-                total += len(piece)
-                yield piece
-    except OSError as error:
-        why = reason_of(error)
-        raise DataError(f"data file '{shown(path)}' cannot be read: {why}") from None
+    with reading(path) as file:
+        while piece := file.read(PIECE):
+            total += len(piece)
+            yield piece
     if total != size:
         raise DataError(f"data file '{shown(path)}' changed while it was read; start again")
 
