@@ -57,15 +57,13 @@ class Encoder:
             (self._places(table, name, table.words[name]), _one_hot(shares))
             for name, shares in self.category.items()
         ]
-        order = engine.arange(table.count) if order is None else order
         for at in range(0, table.count, ROWS):
-            rows = order[at : at + ROWS]
             columns = [
-                _scaled(engine.index_select(x, 0, rows), *three, has_gaps=has_gaps)
+                _scaled(_rows(x, order, at), *three, has_gaps=has_gaps)
                 for x, has_gaps, three in numbers
             ]
             columns += [
-                engine.index_select(one_hot, 0, engine.index_select(places, 0, rows))
+                engine.index_select(one_hot, 0, _rows(places, order, at))
                 for places, one_hot in words
             ]
             yield engine.cat(columns, dim=1)
@@ -116,6 +114,13 @@ class Encoder:
 
 def _float64(values: array[float]) -> Tensor:
     return engine.frombuffer(values, dtype=engine.float64)
+
+
+def _rows(whole: Tensor, order: Tensor | None, at: int) -> Tensor:
+    """The next rows of a column; without an order, in that of the file."""
+    if order is None:
+        return whole[at : at + ROWS]
+    return engine.index_select(whole, 0, order[at : at + ROWS])
 
 
 def _scaled(values: Tensor, fill: float, shift: float, scale: float, *, has_gaps: bool) -> Tensor:

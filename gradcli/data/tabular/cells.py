@@ -11,6 +11,7 @@ from itertools import islice
 
 from gradcli import engine
 from gradcli.data.tabular.reader import Block, Numbers, Role, WithHeaderRow, Words, most_words
+from gradcli.engine.array import empty, run
 
 MARKS = frozenset({"", "NA"})
 LARGEST = 3.4e38  # float32, which is computed in, holds no more
@@ -50,8 +51,9 @@ def all_fit(values: array[float]) -> bool:
     """Whether every value is a number in float32, as `number_of` has them."""
     if len(values) < _FEW:
         return all(abs(value) < LARGEST for value in values)
-    largest: float = engine.frombuffer(values, dtype=engine.float64).abs().max().item()
-    return largest < LARGEST  # a NaN is the largest, and below nothing
+    numbers, squares = engine.frombuffer(values, dtype=engine.float64), empty((1,), engine.float64)
+    run("sum_squares", numbers.array, squares)  # at once; it is too large now and then
+    return squares.tolist()[0] < LARGEST**2 or bool(numbers.abs().max().item() < LARGEST)
 
 
 def _with_gaps(cells: Sequence[str]) -> Numbers:

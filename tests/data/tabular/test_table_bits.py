@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from gradcli import engine
-from gradcli.data import columns, order
+from gradcli.data import columns, fitted_table, order
 from gradcli.data.csv import CsvSource
 from gradcli.data.csv_rows import parse_rows
 from gradcli.data.split import cut, shuffled
@@ -90,9 +90,13 @@ def random_table(rng: random.Random, missing: str, target: str) -> str:
 @pytest.mark.parametrize("missing", ["error", "drop", "mean"])
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_inputs_and_targets_have_the_bits_of_the_plain_way(
-    tmp_path: Path, missing: Any, task: Any
+    tmp_path: Path, missing: Any, task: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(12):
+        if number % 2:  # several blocks, and every other time row by row
+            monkeypatch.setattr(columns, "ROWS", 7)
+            monkeypatch.setattr(fitted_table, "ROWS", 7)
+            monkeypatch.setattr(fitted_table, "_WHOLE", (number % 4 == 1) << 24)
         rng = random.Random(f"{missing} {task} {number}")
         path = tmp_path / "table.csv"
         path.write_text(random_table(rng, missing, task))
