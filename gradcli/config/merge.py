@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from gradcli.config.node import Node, Report, describe
-from gradcli.config.reader import MAX_DEPTH, read_file, read_value, read_yaml
+from gradcli.config.reader import MAX_DEPTH, read_file, read_value, read_yaml, way_on
 from gradcli.errors import ConfigError, Place
 from gradcli.registry import did_you_mean
 
@@ -48,6 +48,7 @@ class Reading:
                 f"a config is a map of sections, this is {describe(root)}",
                 code="E104",
                 place=root.place,
+                notes=way_on(path),
             )
         return self._under(root, path, (*trail, identity))
 

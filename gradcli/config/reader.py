@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -57,7 +58,8 @@ def read_file(path: Path) -> str:
         if status.st_size > MAX_BYTES:
             raise ConfigError(
                 f"{path} has {quantity(status.st_size, 'byte')}; a config has at most {MAX_BYTES} "
-                "bytes"
+                "bytes",
+                notes=way_on(path),
             )
         data = path.read_bytes()
     except FileNotFoundError:
@@ -79,7 +81,16 @@ def _decode(data: bytes, file: str) -> str:
             f"{file} is not UTF-8 text: byte {data[error.start]:#04x} at byte offset {error.start}",
             code="E105",
             place=Place(file, line, column),
+            notes=way_on(Path(file)),
         ) from None
+
+
+def way_on(path: Path) -> tuple[str, ...]:
+    """What to do where data stands in the place of a config."""
+    if path.suffix in (".yaml", ".yml"):
+        return ()
+    data = shlex.quote(str(path))
+    return (f"a config is a YAML file that names its data; `gradcli init {data}` writes one",)
 
 
 def _yaml_files(folder: Path) -> tuple[str, ...]:

@@ -8,18 +8,21 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 
 from gradcli.data.inflate import TRUSTED_TEXT, inflate, is_gzip
 from gradcli.data.sums import SUMS, Sums, parsed
 from gradcli.dataclass import dataclass
 from gradcli.errors import DataError
+from gradcli.registry import closest
 from gradcli.wording import quantity
 
 FILE_LIMIT = 4 << 30
 LARGE = 64 << 20  # of a file of plain numbers: from here on it is mapped where it lies
 SUMS_LIMIT = 16 << 20  # of a list of hashes: some 100,000 files
 UNPACKED_LIMIT = 256 << 20  # for formats that do not say how long they are: text and tables
+_LOOKED_AT = 1000  # names in a folder, for one that was mistyped
 _TITLES = {
     "mnist": "MNIST",
     "fashion_mnist": "Fashion-MNIST",
@@ -105,6 +108,17 @@ def _is_true_folder(path: Path) -> bool:
     return path.is_dir() and not path.is_symlink()
 
 
+def near_names(path: Path) -> tuple[str, ...]:
+    """A note with the nearest name that lies where `path` was looked for, if there is one."""
+    try:
+        with os.scandir(path.parent) as entries:
+            names = [entry.name for entry in islice(entries, _LOOKED_AT)]
+    except OSError:
+        return (f"the folder {shown(path.parent)} does not exist or cannot be read",)
+    near = closest(path.name, names)
+    return (f"did you mean {shown(near)}?",) if near else ()
+
+
 def regular_size(path: Path, written: str = "") -> int:
     """Bytes of a regular file, which is not opened; anything else is refused with the reason."""
     name = _both_names(path, written)
@@ -114,7 +128,7 @@ def regular_size(path: Path, written: str = "") -> int:
         if path.is_symlink():
             target = shown(path.readlink())
             raise DataError(f"data file {name} is a broken link to '{target}'") from None
-        raise DataError(f"data file {name} does not exist") from None
+        raise DataError(f"data file {name} does not exist", notes=near_names(path)) from None
     except (OSError, ValueError) as error:
         raise unreadable(f"data file {name}", error) from None
     if not stat.S_ISREG(found.st_mode):

@@ -16,7 +16,14 @@ from gradcli.data.cached import Cached, locate_cache
 from gradcli.data.dataset import Facts, Labelled, LoadedData, Unseen
 from gradcli.data.decode import COLORS, planes, planes_of, require_pillow
 from gradcli.data.facts import DataFacts
-from gradcli.data.files import as_text, expanded, is_folder, shown, unreadable
+from gradcli.data.files import (
+    as_text,
+    expanded,
+    is_folder,
+    near_names,
+    shown,
+    unreadable,
+)
 from gradcli.data.images import check_shape, unseen
 from gradcli.data.picture_files import Decoded, PictureFiles, is_small, picture_in
 from gradcli.data.picture_formats import SUFFIXES
@@ -85,7 +92,8 @@ class ImageFolder(Cached, Pictures):
                 folder = Path(os.path.abspath(root / expanded(written)))  # noqa: PTH100
                 if not is_folder(folder):
                     raise DataError(
-                        f"data folder '{shown(written)}' ({shown(folder)}) is no folder"
+                        f"data folder '{shown(written)}' ({shown(folder)}) is no folder",
+                        notes=() if folder.exists() else near_names(folder),
                     )
                 found[key] = str(folder)
         return replace(self, **found)

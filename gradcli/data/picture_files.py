@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import math
+import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from gradcli.packages import version
 # What is decoded at each start: fewer pictures than these that take less memory.
 SMALL_FILES, SMALL_BYTES = 1000, 64 << 20
 READER, VERSION = "pictures", 1  # of prepared data
+_NAMED = 20  # pictures that cannot be read, in one message
 _TOGETHER = 1024  # pictures that are handed to the threads at once
 
 
@@ -87,17 +89,39 @@ def decode_into(
     """Put the pictures beside each other; gives the hash of all files and what is lost of them."""
     each, size = math.prod(files.shape), files.shape[-1]
 
-    def put(place: int) -> tuple[str, tuple[str, ...]]:
-        picture, sha256 = picture_in(files.paths[place], size, files.color)
+    def put(place: int) -> tuple[str, tuple[str, ...]] | DataError:
+        try:
+            picture, sha256 = picture_in(files.paths[place], size, files.color)
+        except DataError as error:
+            return error
         pixels[place * each : (place + 1) * each] = picture.planes
         return sha256, picture.losses
 
-    digest, losses = hashlib.sha256(), Counter[str]()
-    for path, (sha256, lost) in zip(files.paths, _in_threads(put, len(files.paths)), strict=True):
+    digest, losses, wrong = hashlib.sha256(), Counter[str](), dict[Path, DataError]()
+    for path, one in zip(files.paths, _in_threads(put, len(files.paths)), strict=True):
+        advance(1)
+        if isinstance(one, DataError):
+            wrong[path] = one
+            if len(wrong) > _NAMED:
+                break
+            continue
+        sha256, lost = one
         digest.update(_line(sha256, files.name(path)))
         losses.update(lost)
-        advance(1)
+    if wrong:
+        raise _refusal(files, wrong)
     return digest.hexdigest(), losses
+
+
+def _refusal(files: PictureFiles, wrong: Mapping[Path, DataError]) -> DataError:
+    """An error at the first of the pictures that cannot be read, which names the others too."""
+    first, *others = sorted(wrong, key=os.fsencode)
+    names = [shown(files.name(path)) for path in others]
+    notes = (f"these cannot be read either: {', '.join(names)}",) if names else ()
+    more = ("there may be more: the reading ended here",) if len(wrong) > _NAMED else ()
+    error = wrong[first]
+    cure = f"replace what is damaged, or take it out of {shown(files.folder)}"
+    return DataError(error.message, code=error.code, notes=(*error.notes, *notes, *more, cure))
 
 
 def hash_of(files: PictureFiles, advance: Callable[[int], object]) -> str:

@@ -57,6 +57,7 @@ class Steps:
                 f"{what} has {most}; a window of {self.window} and a horizon of {self.horizon} "
                 f"need at least {self.behind + 1}" + (" that lie in one file" if several else ""),
                 code="E305",
+                notes=("take a shorter window, or give this split a larger share",),
             )
         return size
 

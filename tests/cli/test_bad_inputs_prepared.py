@@ -217,6 +217,7 @@ def test_a_cache_that_is_a_file_or_nowhere(measured: Command, monkeypatch) -> No
         ended = measured(*command)
         assert ended.code == 7
         assert "cache" in ended.err
+    assert "cache: that is a file, or lies below one" in measured("train", "measured.yaml").err
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.delenv("HOME", raising=False)
     monkeypatch.setattr(Path, "home", _homeless)

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from gradcli.config import load
 from gradcli.config.node import Report
 from gradcli.config.reader import MAX_BYTES, read_file, read_yaml
-from gradcli.errors import ConfigError
+from gradcli.errors import ConfigError, GradcliError, members
 
 
 def values(text: str) -> object:
@@ -197,3 +198,13 @@ def test_a_large_file_is_refused_unread(tmp_path: Path) -> None:
         file.truncate(50_000_000)
     with pytest.raises(ConfigError, match="50000000 bytes; a config has at most 1000000"):
         read_file(path)
+
+
+def test_data_in_the_place_of_a_config_has_a_way_on(tmp_path: Path) -> None:
+    for content in (b"a,b\n1,2\n", b"PAR1\xff\xff", b"x" * 1_000_001):
+        path = tmp_path / "own data.csv"
+        path.write_bytes(content)
+        with pytest.raises(GradcliError) as caught:
+            load(path)
+        [error] = members(caught.value)
+        assert error.notes[-1].endswith(f"; `gradcli init '{path}'` writes one")

@@ -21,6 +21,18 @@ def test_a_missing_file_is_named_as_written_and_as_resolved(tmp_path: Path) -> N
     assert str(tmp_path / "sub/none.csv") in caught.value.message
 
 
+def test_the_nearest_name_is_told(tmp_path: Path) -> None:
+    (tmp_path / "houses.csv").touch()
+    with pytest.raises(DataError) as caught:
+        locate("huoses.csv", tmp_path)
+    assert caught.value.notes == ("did you mean houses.csv?",)
+    with pytest.raises(DataError) as caught:
+        locate("dta/houses.csv", tmp_path)
+    assert caught.value.notes == (
+        f"the folder {tmp_path / 'dta'} does not exist or cannot be read",
+    )
+
+
 def test_a_directory_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="is a directory, not a regular file"):
         locate(".", tmp_path)

@@ -156,6 +156,20 @@ def test_a_damaged_picture_is_named(pets: Path) -> None:
         content(pets)
 
 
+def test_all_damaged_pictures_are_named_at_once(pets: Path, monkeypatch: Any) -> None:
+    for name in ("cat/2.png", "dog/1.png", "dog/3.png"):
+        (pets / "pets" / name).write_bytes(b"\x89PNG\r\n\x1a\n")
+    with pytest.raises(DataError, match=r"cat/2\.png: not a whole") as caught:
+        content(pets)
+    others, cure = caught.value.notes
+    assert others == "these cannot be read either: dog/1.png, dog/3.png"
+    assert cure.startswith("replace what is damaged, or take it out of ")
+    monkeypatch.setattr(picture_files, "_NAMED", 1)
+    with pytest.raises(DataError) as caught:
+        content(pets)
+    assert caught.value.notes[1] == "there may be more: the reading ended here"
+
+
 @pytest.mark.usefixtures("many")
 @pytest.mark.parametrize("known", [b"", b"[]", b"{", b'{"a": 1}', b"\xff"])
 def test_a_damaged_book_of_hashes_costs_a_hash(pets: Path, known: bytes) -> None:

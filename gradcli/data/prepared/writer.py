@@ -263,8 +263,11 @@ def refused(error: OSError, aside: Path, needed: int = 0) -> RunError:
             code="E708",
             notes=("make room, such as by `gradcli data clean`", f"or {_ELSEWHERE}"),
         )
+    # What is in the way of a folder is no folder, whatever the system says of it.
+    file = error.errno in (errno.EEXIST, errno.ENOTDIR)
+    why = "that is a file, or lies below one" if file else error.strerror
     return RunError(
-        f"prepared data cannot be written to {cache}: {error.strerror}",
+        f"prepared data cannot be written to {cache}: {why}",
         code="E708",
         notes=(_ELSEWHERE,),
     )

@@ -39,7 +39,9 @@ class PartsReader:
             what = _difference(self.header, part.header)
             first = self._parts[0].source
             raise DataError(
-                f"{part.source}: its columns are not those of {first}: {what}", code="E304"
+                f"{part.source}: its columns are not those of {first}: {what}",
+                code="E304",
+                notes=("all files of a pattern have the same columns in the same order",),
             )
         self._parts.append(part)
         self._begins.append(begin)
