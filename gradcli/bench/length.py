@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.bench.step import Steps, batch_size
 from gradcli.config.build import build
-from gradcli.data.hashes import known
+from gradcli.data.hashes import so_far
 from gradcli.train.baseline import baseline_of
 from gradcli.train.checkpoint import Meta
 from gradcli.train.close_look import CloseLook
@@ -170,7 +170,7 @@ def _saving(job: Job, directory: RunDirectory) -> float:
         optimizer=job.optimizer_name,
         config_sha256="",
         config=job.resolved,
-        data=known(job.dataset.sha256),
+        data=so_far(job.dataset.sha256),
     )
 
     def save(step: int) -> None:

@@ -83,9 +83,9 @@ def verify(cache: Path | None, as_json: bool) -> None:
     from gradcli.data.prepared.shelf import DAMAGED, READY, verified
 
     folder, sets = _sets(cache)
-    chosen = [one for one in sets if one.state in (READY, DAMAGED)]
-    with Progress("verifying", sum(one.size for one in chosen), "byte") as watched:
-        damage = {one.path: one.why or verified(one, watched.advance) for one in chosen}
+    candidates = [one for one in sets if one.state in (READY, DAMAGED)]
+    with Progress("verifying", sum(one.size for one in candidates), "byte") as watched:
+        damage = {one.path: one.why or verified(one, watched.advance) for one in candidates}
     if as_json:
         rows = [{"set": str(path), "ok": not why, "why": why} for path, why in damage.items()]
         output.say_json({"cache": str(folder), "sets": rows})
@@ -119,8 +119,8 @@ def clean(older_than: int | None, yes: bool, cache: Path | None, as_json: bool) 
 
     folder, sets = _sets(cache)
     limit = datetime.now(UTC) - timedelta(days=min(older_than or 0, 100_000))
-    chosen = [one for one in sets if older_than is None or one.used <= limit]
-    go = [one for one in chosen if one.state != BUSY]
+    candidates = [one for one in sets if older_than is None or one.used <= limit]
+    go = [one for one in candidates if one.state != BUSY]
     gone: list[Shelved] = []
     problems: list[GradcliError] = []
     for one in go if yes else ():
@@ -135,7 +135,7 @@ def clean(older_than: int | None, yes: bool, cache: Path | None, as_json: bool) 
         rows = [{**_as_object(one), "removed": one in gone} for one in go]
         output.say_json({"cache": str(folder), "sets": rows})
     elif gone or not problems:
-        _show_cleaning(folder, gone if yes else go, yes, busy=len(chosen) - len(go))
+        _show_cleaning(folder, gone if yes else go, yes, busy=len(candidates) - len(go))
     if problems:
         raise ErrorGroup(problems)
 

@@ -96,10 +96,10 @@ class Arrays(ScaledTargets, OwnPictures):
         return self.shown_facts(self._stored())
 
     def _pairs(self) -> dict[str, tuple[str, str | None]]:
-        found = {"train": (self.inputs, self.targets)}
+        pairs = {"train": (self.inputs, self.targets)}
         if self.test_inputs:
-            found["test"] = (self.test_inputs, self.test_targets)
-        return found
+            pairs["test"] = (self.test_inputs, self.test_targets)
+        return pairs
 
     def _stored(self) -> Facts:
         heads = {name: self._heads(*pair) for name, pair in self._pairs().items()}
@@ -193,13 +193,13 @@ class Arrays(ScaledTargets, OwnPictures):
     def _samples(
         self, inputs: str, targets: str | None, classes: int | None, opened: dict[Path, Opened]
     ) -> Samples:
-        made = [self.stored(name, opened) for name in (inputs, targets) if name is not None]
-        x = made[0].reshape(made[0].shape[0], *sample_shape(self.header(inputs)))
+        tensors = [self.stored(name, opened) for name in (inputs, targets) if name is not None]
+        x = tensors[0].reshape(tensors[0].shape[0], *sample_shape(self.header(inputs)))
         scale = scale_of(self.header(inputs))
         if targets is None:
             y = engine.zeros(x.shape[0], dtype=engine.uint8)
         else:
-            y = checked_targets(made[1], classes, self.named(targets))
+            y = checked_targets(tensors[1], classes, self.named(targets))
         return Samples(x, y, scale, self.mean, self.std)
 
     def reads(self, path: Path) -> bool:
@@ -214,8 +214,8 @@ class Arrays(ScaledTargets, OwnPictures):
         data, source = load(path).data, shown(path)
         packed = data[:4] == npy.ZIP
         key = facts.array or (only_name(data, source) if packed else "")
-        found = npy.unpack(data, key, source) if packed else npy.parse(data, source)
-        return unseen(new_tensor(found, facts, source), scale_of(found.header), facts, path)
+        numbers = npy.unpack(data, key, source) if packed else npy.parse(data, source)
+        return unseen(new_tensor(numbers, facts, source), scale_of(numbers.header), facts, path)
 
     def new_split(self, path: Path, facts: DataFacts) -> Labelled:
         """Samples and targets under the names that were trained on."""
@@ -230,8 +230,8 @@ class Arrays(ScaledTargets, OwnPictures):
             raise DataError(
                 f"{source}: {y} are not targets as the model was trained on", code="E305"
             )
-        found = tensor(new.array(new.targets, opened), source)
-        targets = checked_targets(found, facts.classes, source)
+        numbers = tensor(new.array(new.targets, opened), source)
+        targets = checked_targets(numbers, facts.classes, source)
         return self.new_samples(inputs, targets, scale_of(x), facts)
 
 
@@ -255,22 +255,22 @@ def only_name(data: bytes, source: str) -> str:
     return names[0]
 
 
-def new_tensor(found: Npy, facts: DataFacts, source: str) -> Tensor:
+def new_tensor(array: Npy, facts: DataFacts, source: str) -> Tensor:
     """Samples of new data, of the shape that was trained on."""
-    if not found.header.shape or not found.header.shape[0]:
-        raise DataError(f"{source}: {found.header} holds no samples", code="E305")
-    shape = sample_shape(found.header)
+    if not array.header.shape or not array.header.shape[0]:
+        raise DataError(f"{source}: {array.header} holds no samples", code="E305")
+    shape = sample_shape(array.header)
     check_shape(shape, facts, source)
-    x = tensor(found, source)
+    x = tensor(array, source)
     return x.reshape(x.shape[0], *shape)
 
 
-def checked_targets(found: Tensor, classes: int | None, source: str) -> Tensor:
+def checked_targets(targets: Tensor, classes: int | None, source: str) -> Tensor:
     """Values as (N, K), or labels, each of which is looked at."""
-    if found.dtype.is_floating_point:
-        return found.reshape(found.shape[0], -1)
-    label_range(found, classes, source)
-    return found
+    if targets.dtype.is_floating_point:
+        return targets.reshape(targets.shape[0], -1)
+    label_range(targets, classes, source)
+    return targets
 
 
 def label_range(labels: Tensor, classes: int | None, source: str) -> tuple[int, int]:
@@ -307,22 +307,22 @@ def scale_of(header: Header) -> float:
     return 255.0 if header.dtype == "uint8" else 1.0
 
 
-def tensor(found: Npy, source: str, first: int = 0) -> Tensor:
+def tensor(array: Npy, source: str, first: int = 0) -> Tensor:
     """The array as a tensor, rows first; floats are checked to be numbers; `first` is row 0."""
-    header = found.header
+    header = array.header
     if header.fortran:
-        turned = tensor_of(found.numbers, header.shape[::-1])
-        made = turned.permute(*range(turned.ndim)[::-1]).contiguous()
+        turned = tensor_of(array.numbers, header.shape[::-1])
+        numbers = turned.permute(*range(turned.ndim)[::-1]).contiguous()
     else:
-        made = tensor_of(found.numbers, header.shape)
-    if made.is_floating_point() and made.numel():
-        bad = engine.isfinite(made).logical_not().reshape(-1).to(engine.uint8)
+        numbers = tensor_of(array.numbers, header.shape)
+    if numbers.is_floating_point() and numbers.numel():
+        bad = engine.isfinite(numbers).logical_not().reshape(-1).to(engine.uint8)
         if bad.amax().item():
             index = int(bad.argmax().item())
-            sample = first + index * header.shape[0] // made.numel()
+            sample = first + index * header.shape[0] // numbers.numel()
             raise DataError(
-                f"{source}: sample {sample} holds {made.reshape(-1)[index].item()}, "
+                f"{source}: sample {sample} holds {numbers.reshape(-1)[index].item()}, "
                 "expected numbers of float32",
                 code="E305",
             )
-    return made
+    return numbers

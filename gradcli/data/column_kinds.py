@@ -68,12 +68,12 @@ def kind_in(table: TypedTable, name: str) -> ColumnKind:
     numbers, words = table.numbers.get(name), table.words.get(name)
     if numbers is None:
         return _kind_of_words(name, table.count, words)
-    known = without_nan(numbers)
-    gaps = len(numbers) - len(known)
-    distinct = MANY if words is None else len(set(known))
-    whole = bool(known) and all(map(float.is_integer, known))
-    why = _useless(len(known), distinct, gaps)
-    if not why and whole and _identifies(name, known):
+    values = without_nan(numbers)
+    gaps = len(numbers) - len(values)
+    distinct = MANY if words is None else len(set(values))
+    whole = bool(values) and all(map(float.is_integer, values))
+    why = _useless(len(values), distinct, gaps)
+    if not why and whole and _identifies(name, values):
         why = "another number in every row"
     return ColumnKind(name, "unused" if why else "numeric", why, gaps, distinct, whole)
 

@@ -70,13 +70,16 @@ class Encoder:
 
     def _places(self, table: TypedTable, name: str, column: WordColumn) -> Tensor:
         """The row of each word's code in `_one_hot`, of which the last one is for gaps."""
-        known = {word: at for at, word in enumerate(self.category[name])}
-        odd = {code for code, word in enumerate(column.table) if word not in known}
+        places_of = {word: at for at, word in enumerate(self.category[name])}
+        odd = {code for code, word in enumerate(column.table) if word not in places_of}
         if odd:
             index = next(at for at, code in enumerate(column.codes) if code in odd)
             what = f"unknown category {short(column.table[column.codes[index]])}"
-            table.refuse(index, name, f"{what}; known: {listed(known)}")
-        places = [*(known[word] for word in column.table), len(known)]  # GAP is the last one
+            table.refuse(index, name, f"{what}; known: {listed(places_of)}")
+        places = [
+            *(places_of[word] for word in column.table),
+            len(places_of),
+        ]  # GAP is the last one
         return tensor_of(array("q", map(places.__getitem__, column.codes)), (table.count,))
 
     def columns(self) -> dict[str, Any]:
@@ -149,15 +152,15 @@ def values_in(table: TypedTable, names: Sequence[str], order: Tensor | None = No
 
 def _value_in(table: TypedTable, name: str, order: Tensor | None) -> Tensor:
     values = _float64(table.numbers[name])
-    chosen = values if order is None else engine.index_select(values, 0, order)
-    return chosen.to(engine.float32).reshape(-1, 1)
+    in_order = values if order is None else engine.index_select(values, 0, order)
+    return in_order.to(engine.float32).reshape(-1, 1)
 
 
 def classes_in(table: TypedTable, name: str, order: Tensor | None = None) -> Tensor:
     """The codes of a column of words as int64 of shape (rows,)."""
     codes = engine.frombuffer(table.words[name].codes, dtype=engine.int32)
-    chosen = codes if order is None else engine.index_select(codes, 0, order)
-    return chosen.to(engine.int64)
+    in_order = codes if order is None else engine.index_select(codes, 0, order)
+    return in_order.to(engine.int64)
 
 
 def fit_number(

@@ -125,7 +125,7 @@ class CsvSource(InTime, ScaledTargets, Cached):
         """From the whole table; what was read is kept for `load`."""
         if not small(*self.places().values()):
             return facts_in(self._prepared().facts["data"])
-        return read.remembered(self)[1].facts
+        return read.remember(self)[1].facts
 
     def outline(self, facts: Facts) -> dict[str, Samples] | dict[str, Series]:
         """The splits as `load` makes them, on "meta"."""
@@ -168,7 +168,7 @@ class CsvSource(InTime, ScaledTargets, Cached):
         """Every row encoded, shuffled and split."""
         if not small(*self.places().values()):
             return self._of_prepared(self._prepared())
-        (hashes, notes), fitted = read.taken(self)
+        (hashes, notes), fitted = read.take(self)
         inputs = engine.cat(list(fitted.inputs()))
         whole = self._whole(inputs, fitted.targets(), fitted.table.begins)
         return LoadedData(
@@ -237,8 +237,8 @@ class CsvSource(InTime, ScaledTargets, Cached):
         if tests:
             test = self.labelled(tests, fitted.facts)
             fitted = fitted.with_test(test)
-            for name, made in zip(("test_inputs", "test_targets"), _stored(test), strict=True):
-                writer.array(name, made.dtype, made.shape[1:]).append(made.memoryview())
+            for name, tensor in zip(("test_inputs", "test_targets"), _stored(test), strict=True):
+                writer.array(name, tensor.dtype, tensor.shape[1:]).append(tensor.memoryview())
         return {
             "data": fitted.facts.as_json(),
             "parts": {name: [part.start, part.stop] for name, part in fitted.parts.items()},
@@ -251,9 +251,9 @@ class CsvSource(InTime, ScaledTargets, Cached):
         """Fields of facts that are not of such a table, each with what is expected."""
         if facts.missing != self.missing:
             yield "missing", f"expected '{self.missing}'"
-        known = [name for name in self.targets if name in facts.columns]
-        if self.window is None and known:
-            yield "numeric", f"expected columns without the target {known[0]!r}"
+        targets = [name for name in self.targets if name in facts.columns]
+        if self.window is None and targets:
+            yield "numeric", f"expected columns without the target {targets[0]!r}"
         if facts.input != (expected := self._shape(facts)):
             yield "input", f"expected {list(expected)}"
         for field in ("numeric", "category") if self.numeric or self.category else ():

@@ -147,12 +147,12 @@ class ExactRows:
 
     def _explain(self, at: int, quoted: bool) -> str:
         """Why a cell cannot go on with the character at `at`."""
-        found = self._text[at]
+        character = self._text[at]
         if quoted:
-            return f"text after the closing quote: {found!r}"
-        if found == "\0":
+            return f"text after the closing quote: {character!r}"
+        if character == "\0":
             return "a NUL character"
-        return "a quote inside an unquoted cell" if found == '"' else _TOO_LONG
+        return "a quote inside an unquoted cell" if character == '"' else _TOO_LONG
 
     def refuse(self, row: int, column: int, what: str) -> NoReturn:
         """An error at one cell."""

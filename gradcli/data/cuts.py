@@ -18,7 +18,7 @@ from gradcli.errors import DataError
 from gradcli.wording import listed, quantity, verb
 
 NAMED = 10  # classes in a note
-Chosen = tuple[dict[str, Samples], tuple[str, ...]]
+Shared = tuple[dict[str, Samples], tuple[str, ...]]
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,11 @@ class Cut:
         return self.order[part.start : part.stop]
 
 
-def shared_out(whole: Samples, parts: Mapping[str, range], facts: Facts) -> Chosen:
+def shared_out(whole: Samples, parts: Mapping[str, range], facts: Facts) -> Shared:
     """The splits of samples with labels, and what there is to tell of them."""
     labels = facts.labels or [str(number) for number in range(facts.classes or 0)]
-    found = stratified(parts, engine.arange(whole.size), whole.targets, labels)
-    return {name: replace(whole, rows=found.places(name)) for name in parts}, found.notes
+    division = stratified(parts, engine.arange(whole.size), whole.targets, labels)
+    return {name: replace(whole, rows=division.places(name)) for name in parts}, division.notes
 
 
 def stratified(
@@ -111,25 +111,25 @@ def _lacks(
 
 
 def grouped(
-    wanted: Mapping[str, range], order: Tensor, numbers: Tensor, groups: int, seed: int, what: str
+    ranges: Mapping[str, range], order: Tensor, numbers: Tensor, groups: int, seed: int, what: str
 ) -> Cut:
     """All samples of a group lie in one split; borders are the nearest to those asked for.
 
     `numbers` are the groups of the samples, by their places; `what` names the data for messages.
     """
-    if groups < len(wanted):
+    if groups < len(ranges):
         raise DataError(
             f"{what}: split.group: {quantity(groups, 'group')} {verb(groups)} too few for "
-            f"{listed(wanted)}; every part needs one",
+            f"{listed(ranges)}; every part needs one",
             code="E305",
         )
     in_order = engine.index_select(numbers.to(engine.int64), 0, order)
     sizes: list[int] = engine.bincount(in_order, minlength=groups).tolist()
     by_chance = shuffled(groups, seed)
-    borders = _borders([sizes[group] for group in by_chance], [p.stop for p in wanted.values()])
-    part_of = bytearray([len(wanted)]) * groups
+    borders = _borders([sizes[group] for group in by_chance], [p.stop for p in ranges.values()])
+    part_of = bytearray([len(ranges)]) * groups
     parts, start, low = {}, 0, 0
-    for number, (name, high) in enumerate(zip(wanted, borders, strict=True)):
+    for number, (name, high) in enumerate(zip(ranges, borders, strict=True)):
         for group in by_chance[low:high]:
             part_of[group] = number
         stop = start + sum(sizes[group] for group in by_chance[low:high])

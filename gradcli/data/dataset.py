@@ -61,18 +61,18 @@ class Source(Protocol):
 def readable_in(folder: Path, source: Source) -> tuple[list[Path], list[Path]]:
     """The files in a folder that `new_inputs` of the source reads, and those that it does not."""
     reads = getattr(source, "reads", None)  # a dataset of a user's own may read any file
-    found = files_below(folder)
-    fit = [path for path in found if reads is None or reads(path)]
+    paths = files_below(folder)
+    fit = [path for path in paths if reads is None or reads(path)]
     if not fit:
         raise DataError(f"{shown(folder)} holds no file that is read here", code="E305")
-    return fit, [path for path in found if path not in set(fit)]
+    return fit, [path for path in paths if path not in set(fit)]
 
 
 def misfits(source: Source, facts: DataFacts) -> Iterator[tuple[str, str]]:
     """Fields of facts that cannot be of such a source, each with what is expected."""
-    found = getattr(source, "misfits", None)  # a dataset of a user's own may have any
-    if found is not None:
-        yield from found(facts)
+    method = getattr(source, "misfits", None)  # a dataset of a user's own may have any
+    if method is not None:
+        yield from method(facts)
 
 
 def places(source: Source) -> tuple[str, ...]:
@@ -157,13 +157,13 @@ class LoadedData:
 
     def read(self, path: Path) -> Unseen:
         """The samples of a new file, for prediction."""
-        found = self.source.new_inputs(path, self._data_facts())
-        return replace(found, notes=(*gzip_notes(path), *found.notes))
+        samples = self.source.new_inputs(path, self._data_facts())
+        return replace(samples, notes=(*gzip_notes(path), *samples.notes))
 
     def read_split(self, path: Path) -> Labelled:
         """The labelled samples of a new file or folder, to be measured on."""
-        found = self.source.new_split(path, self._data_facts())
-        return replace(found, notes=(*gzip_notes(path), *found.notes))
+        samples = self.source.new_split(path, self._data_facts())
+        return replace(samples, notes=(*gzip_notes(path), *samples.notes))
 
     def _data_facts(self) -> DataFacts:
         facts = data_facts(self.facts, self.state)

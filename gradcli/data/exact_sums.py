@@ -15,8 +15,8 @@ def exact_sum(
     The order of the numbers does not matter. NaN if one of those is, or infinities of both signs.
     """
     numbers = values.contiguous().reshape(-1).array
-    chosen = engine.zeros(0, dtype=engine.uint8) if marks is None else marks.contiguous()
+    bits = engine.zeros(0, dtype=engine.uint8) if marks is None else marks.contiguous()
     total = empty((1,), engine.float64)
-    run("exact_sum", numbers, chosen.reshape(-1).array, total, options=(shift, power))
+    run("exact_sum", numbers, bits.reshape(-1).array, total, options=(shift, power))
     result: float = total.tolist()[0]
     return result

@@ -146,12 +146,12 @@ def _cut(
 
     column = table.words[group or source.targets[0]]
     numbers = engine.frombuffer(column.codes, dtype=engine.int32)
-    made: Cut
+    parting: Cut
     if group is None:
-        made = stratified(parts, order, numbers, column.table)
+        parting = stratified(parts, order, numbers, column.table)
     else:
-        made = grouped(parts, order, numbers, len(column.table), source.seed, table.source)
-    return made.order, made.parts, made.notes
+        parting = grouped(parts, order, numbers, len(column.table), source.seed, table.source)
+    return parting.order, parting.parts, parting.notes
 
 
 def _columns(

@@ -62,7 +62,7 @@ def gathered(values: Mapping[str, str | Later]) -> Mapping[str, str]:
     return there if len(there) == len(values) else Hashes(values)
 
 
-def known(hashes: Mapping[str, str]) -> dict[str, str | None]:
+def so_far(hashes: Mapping[str, str]) -> dict[str, str | None]:
     """The hashes that are there; None for those still to come."""
     if not isinstance(hashes, Hashes):
         return dict(hashes)

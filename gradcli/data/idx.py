@@ -79,8 +79,8 @@ def parse_header(start: bytes, source: str, most: int | None = _MAX_BYTES) -> He
     if start[:2] != b"\0\0":
         _refuse(source, f"not an IDX file: it must begin with 00 00, found {dump}")
     if start[2] not in TYPES:
-        known = ", ".join(f"{code:02x} {name}" for code, name in TYPES.items())
-        _refuse(source, f"unknown IDX type {start[2]:02x} (known: {known}) in header {dump}")
+        names = ", ".join(f"{code:02x} {name}" for code, name in TYPES.items())
+        _refuse(source, f"unknown IDX type {start[2]:02x} (known: {names}) in header {dump}")
     count = start[3]
     if not 1 <= count <= _MAX_DIMS:
         _refuse(

@@ -139,10 +139,10 @@ class IdxSource(Cached, OwnPictures):
         inputs, scale = read_images(images, facts)
         if labels is None:
             return self.new_samples(inputs, engine.zeros(inputs.shape[0]), scale, facts)
-        found, source = read_idx(labels)[0], shown(labels)
-        check_pair(read_header(images), found.header, str(images), source)
-        check_labels(label_numbers(found, source), facts.classes, source)
-        targets = tensor_of(found.numbers, found.header.shape)
+        numbers, source = read_idx(labels)[0], shown(labels)
+        check_pair(read_header(images), numbers.header, str(images), source)
+        check_labels(label_numbers(numbers, source), facts.classes, source)
+        targets = tensor_of(numbers.numbers, numbers.header.shape)
         return self.new_samples(inputs, targets, scale, facts)
 
 
@@ -214,9 +214,9 @@ def new_pair(
     if path.is_file() and all(targets is None for _, targets in named):
         return path, None
     for inputs, targets in named:
-        found = _beside(path, inputs), _beside(path, targets or inputs)
-        if found[0] is not None and found[1] is not None:
-            return found[0], found[1] if targets else None
+        both = _beside(path, inputs), _beside(path, targets or inputs)
+        if both[0] is not None and both[1] is not None:
+            return both[0], both[1] if targets else None
     names = " or ".join(" and ".join(Path(one).name for one in pair if one) for pair in named)
     raise DataError(
         f"{shown(path)}: expected a folder that holds {shown(names)}, named as the training data"

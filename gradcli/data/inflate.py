@@ -50,16 +50,16 @@ def refuse_bomb(packed: int, unpacked: int, source: str, trusted: int = BOMB_SIZ
 
 def peek(data: bytes, count: int, source: str) -> bytes:
     """Up to `count` bytes from the beginning of the content; the rest is not looked at."""
-    found, start, rest = b"", 0, data[:_PIECE]
+    content, start, rest = b"", 0, data[:_PIECE]
     try:
-        while rest[:2] == MAGIC and len(found) < count:
+        while rest[:2] == MAGIC and len(content) < count:
             unpacker = zlib.decompressobj(wbits=31)
-            found += unpacker.decompress(rest, count - len(found))
+            content += unpacker.decompress(rest, count - len(content))
             start += len(rest) - len(unpacker.unused_data)
             rest = unpacker.unused_data
     except zlib.error as error:
         raise DataError(_damaged(source, start, error), code="E302") from None
-    return found
+    return content
 
 
 def inflated(pieces: Iterator[bytes], size: int, source: str, trusted: int) -> Iterator[bytes]:
@@ -90,9 +90,9 @@ def inflated(pieces: Iterator[bytes], size: int, source: str, trusted: int) -> I
             yield out
 
 
-def _check_member(data: bytes, members: int, left: int, start: int, source: str) -> None:
+def _check_member(data: bytes, members: int, rest: int, start: int, source: str) -> None:
     if data[:2] != MAGIC:
-        what = f"{quantity(left, 'byte')} after the gzip data end at byte {start}"
+        what = f"{quantity(rest, 'byte')} after the gzip data end at byte {start}"
         raise DataError(f"{source}: {what}", code="E302")
     if members > _MEMBERS:
         raise DataError(f"{source}: more than {_MEMBERS} gzip members", code="E302")

@@ -76,15 +76,15 @@ def long_text(
     keys: dict[str, Any] = {"unit": unit, "labels": None if labels is None else list(labels)}
     recipe = Recipe(READER, VERSION, keys, {"text": (path, sha256)})
     packed = is_gzip(read(path, 2))
-    made = prepared(recipe, _Writing(path, unit, labels, cure, packed).write, cache)
+    prepared_text = prepared(recipe, _Writing(path, unit, labels, cure, packed).write, cache)
     if unit == "bytes" and not packed:
         identity = identity_of_hash(path)
         tokens = map_file(path, engine.uint8, (identity.size,), 0, identity)
     else:
-        tokens = made.tensor("tokens")
-    counts, ends = made.tensor("counts"), made.tensor("ends").tolist()
+        tokens = prepared_text.tensor("tokens")
+    counts, ends = prepared_text.tensor("counts"), prepared_text.tensor("ends").tolist()
     notes = Loaded(path, read(path, 2), sha256, check_sums(path, sha256)).notes()
-    return LongText(tokens, tuple(made.facts["labels"]), sha256, notes, counts, ends)
+    return LongText(tokens, tuple(prepared_text.facts["labels"]), sha256, notes, counts, ends)
 
 
 def _counted(tokens: Tensor, kinds: int) -> Tensor:
@@ -148,11 +148,11 @@ class _Writing:
 
     def _characters(self) -> list[str]:
         """Those that occur, sorted by their numbers, which is the order of their bytes."""
-        seen: set[int] = set()
+        numbers: set[int] = set()
         for text in self._texts():
             counts = engine.bincount(_numbers(text)).tolist()
-            seen.update(number for number, count in enumerate(counts) if count)
-        return [chr(number) for number in sorted(seen)]
+            numbers.update(number for number, count in enumerate(counts) if count)
+        return [chr(number) for number in sorted(numbers)]
 
     def _encoded(self, labels: Sequence[str], dtype: engine.DType) -> Iterator[Tensor]:
         """The blocks of the text as places in `labels`."""
@@ -162,10 +162,10 @@ class _Writing:
             places[ord(label)] = place
         table, line = tensor_of(places, (len(places),)), 1
         for text in self._texts():
-            found = engine.index_select(table, 0, _numbers(text).clamp(max=top))
-            if self._labels is not None and int(found.amin().item()) < 0:
+            codes = engine.index_select(table, 0, _numbers(text).clamp(max=top))
+            if self._labels is not None and int(codes.amin().item()) < 0:
                 raise foreign_character(text, set(text).difference(labels), self._source, line)
-            yield found.to(dtype)
+            yield codes.to(dtype)
             line += text.count("\n")
 
 

@@ -145,23 +145,23 @@ def parse_header(start: bytes, source: str, most: int | None = _MAX_BYTES) -> He
 def _entries(text: str, source: str) -> dict[str, re.Match[str]]:
     """The entries of the dict, each as it was matched."""
     text = text.strip(_SPACE)
-    found: dict[str, re.Match[str]] = {}
+    entries: dict[str, re.Match[str]] = {}
     at = 1
     while text[:1] == "{" and (match := _ENTRY.match(text, at)):
-        if match["key"] in found:
+        if match["key"] in entries:
             _refuse(source, f"its header has '{match['key']}' twice")
         if match["fields"]:
             _refuse(source, "it holds records of several fields; save one array of plain numbers")
-        found[match["key"]] = match
+        entries[match["key"]] = match
         at = match.end()
     if text[:1] != "{" or text[at:].strip(_SPACE) != "}":
         _refuse(source, f"its header is no dict of descr, fortran_order and shape: {text[:80]!r}")
-    return found
+    return entries
 
 
 def _type(entry: re.Match[str], source: str) -> tuple[str, bool]:
-    written = entry["text"] or ""
-    order, kind = written[:1], written[1:]
+    text = entry["text"] or ""
+    order, kind = text[:1], text[1:]
     if kind.startswith("O"):
         _refuse(
             source,
@@ -175,8 +175,8 @@ def _type(entry: re.Match[str], source: str) -> tuple[str, bool]:
                 source,
                 "it holds texts; save their numbers, numpy.unique(array, return_inverse=True)[1]",
             )
-        known = ", ".join(name for name, _ in TYPES.values())
-        _refuse(source, f"its type is '{written}'; read are {known}")
+        names = ", ".join(name for name, _ in TYPES.values())
+        _refuse(source, f"its type is '{text}'; read are {names}")
     other = ">" if sys.byteorder == "little" else "<"
     return kind, order == other
 
@@ -188,10 +188,10 @@ def _truth(entry: re.Match[str], source: str) -> bool:
 
 
 def _shape(entry: re.Match[str], source: str) -> tuple[int, ...]:
-    written = entry["sizes"]
-    if written is None or not _SIZES.fullmatch(written):
+    text = entry["sizes"]
+    if text is None or not _SIZES.fullmatch(text):
         _refuse(source, "shape in its header is no tuple of whole numbers")
-    sizes = tuple(int(size) for size in written.split(",") if size.strip())
+    sizes = tuple(int(size) for size in text.split(",") if size.strip())
     if len(sizes) > _MAX_DIMS:
         _refuse(source, f"it has {quantity(len(sizes), 'dimension')}; at most {_MAX_DIMS} are read")
     return sizes

@@ -36,15 +36,15 @@ class NpySource(Cached, Arrays):
     def header(self, name: str) -> Header:
         """From the first bytes; the length of the file is compared with it."""
         path = Path(name)
-        found = npy.parse_header(read(path, npy.LONGEST + 12), shown(path), most=None)
+        header = npy.parse_header(read(path, npy.LONGEST + 12), shown(path), most=None)
         size = regular_size(path)
-        if size != found.total:
+        if size != header.total:
             raise DataError(
-                f"{shown(path)}: expected {quantity(found.total, 'byte')} from the header "
-                f"({found}), got {size}",
+                f"{shown(path)}: expected {quantity(header.total, 'byte')} from the header "
+                f"({header}), got {size}",
                 code="E302",
             )
-        return found
+        return header
 
     def facts(self) -> Facts:
         """From the headers; large arrays that lie otherwise than in tensors are prepared now."""

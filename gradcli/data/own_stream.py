@@ -31,7 +31,7 @@ Bounds = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Kept:
+class PreparedSplit:
     """A split whose samples came one after another; bounds are the least and the largest number."""
 
     inputs: Tensor
@@ -40,7 +40,9 @@ class Kept:
     bounds: Mapping[str, Bounds]
 
 
-def keep(source: Any, streams: Mapping[str, Any], guarded: Guarded, cache: Path) -> dict[str, Kept]:
+def keep(
+    source: Any, streams: Mapping[str, Any], guarded: Guarded, cache: Path
+) -> dict[str, PreparedSplit]:
     """The samples of each stream in prepared data; `guarded` tells what own code raises."""
     code = _code_of(source)
     with guarded():
@@ -54,14 +56,14 @@ def keep(source: Any, streams: Mapping[str, Any], guarded: Guarded, cache: Path)
             facts[name] = reading.write(stream, writer, progress.advance)
         return facts
 
-    made = prepared(_recipe(source, code, lengths, cache), write, cache)
-    return {name: _kept(made, name) for name in streams}
+    whole = prepared(_recipe(source, code, lengths, cache), write, cache)
+    return {name: _split_in(whole, name) for name in streams}
 
 
-def _kept(made: PreparedSet, name: str) -> Kept:
-    inputs, targets = (made.tensor(f"{name}-{what}") for what in NAMES)
-    bounds = {what: (low, high) for what, (low, high) in made.facts[name]["bounds"].items()}
-    return Kept(inputs, targets, made.facts[name]["sha256"], bounds)
+def _split_in(whole: PreparedSet, name: str) -> PreparedSplit:
+    inputs, targets = (whole.tensor(f"{name}-{what}") for what in NAMES)
+    bounds = {what: (low, high) for what, (low, high) in whole.facts[name]["bounds"].items()}
+    return PreparedSplit(inputs, targets, whole.facts[name]["sha256"], bounds)
 
 
 def _code_of(source: Any) -> Path:
@@ -167,7 +169,7 @@ class _Reading:
         except GradcliError as error:
             self._refuse(f"sample {self._at} has {what} that are no numbers: {error.message}")
         tensor = tensor.detach().contiguous()
-        return tensor.to(_KEPT.get(tensor.dtype.name, tensor.dtype))
+        return tensor.to(_WIDER.get(tensor.dtype.name, tensor.dtype))
 
     def _refuse(self, what: str) -> NoReturn:
         where = shown(self._code) + (f":{self._line}" if self._line else "")
@@ -175,7 +177,7 @@ class _Reading:
 
 
 # Types that arrays of prepared data do not have, and what holds their numbers.
-_KEPT = {
+_WIDER = {
     "float16": engine.float32,
     "bfloat16": engine.float32,
     "int8": engine.int32,

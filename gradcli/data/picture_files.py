@@ -156,8 +156,8 @@ def _prepared(files: PictureFiles, cache: Path) -> Decoded:
     def write(writer: Writer) -> dict[str, Any]:
         pixels = writer.fixed("pixels", "uint8", (len(files.paths), *files.shape))
         progress = writer.progress(len(files.paths), "picture")
-        found, losses = decode_into(pixels, files, progress.advance)
-        if found != sha256:
+        sha256_now, losses = decode_into(pixels, files, progress.advance)
+        if sha256_now != sha256:
             raise DataError(
                 f"{shown(files.folder)}: a picture was edited while they were being prepared; "
                 "start again"
@@ -167,7 +167,7 @@ def _prepared(files: PictureFiles, cache: Path) -> Decoded:
     sha256 = folder_hash(files.folder, files.paths, lambda advance: hash_of(files, advance), cache)
     # Another version of Pillow may decode a JPEG to other numbers.
     keys = {"size": files.shape[-1], "color": files.color, "pillow": version("pillow")}
-    made = prepared(
+    pictures = prepared(
         Recipe(READER, VERSION, keys, {"pictures": (files.folder, sha256)}), write, cache
     )
-    return Decoded(made.tensor("pixels"), sha256, Counter(made.facts["losses"]))
+    return Decoded(pictures.tensor("pixels"), sha256, Counter(pictures.facts["losses"]))

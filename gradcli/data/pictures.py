@@ -239,8 +239,8 @@ def normalization(
 
 def _statistic(name: str, value: Any, channels: int) -> Statistic:
     numbers = value if isinstance(value, list) else [value]
-    known = all(type(x) in (int, float) and math.isfinite(x) for x in numbers)
-    if not known or (isinstance(value, list) and len(value) != channels):
+    numeric = all(type(x) in (int, float) and math.isfinite(x) for x in numbers)
+    if not numeric or (isinstance(value, list) and len(value) != channels):
         raise ConfigError(
             f"normalize.{name} must be a finite number or a list of {channels}, one for each "
             f"channel, got {value}",

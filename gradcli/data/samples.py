@@ -105,8 +105,8 @@ class Samples:
 
     def raw(self, indices: Tensor) -> Tensor:
         """The inputs before they are normalised: stored / scale as float32."""
-        found = unit(gathered(self.inputs, self.places(indices), self.device), self.scale)
-        return found if self.frame is None else padded(found, self.frame)
+        inputs = unit(gathered(self.inputs, self.places(indices), self.device), self.scale)
+        return inputs if self.frame is None else padded(inputs, self.frame)
 
     def places(self, indices: Tensor) -> Tensor:
         """Where the samples of these numbers lie."""
@@ -167,9 +167,9 @@ def outlined(
         }
 
 
-def framed(stored: Sequence[int], shown: Sequence[int]) -> tuple[int, ...] | None:
+def framed(stored: Sequence[int], frame: Sequence[int]) -> tuple[int, ...] | None:
     """What samples of this shape are padded to; None where they are not."""
-    return None if tuple(stored) == tuple(shown) else tuple(shown)
+    return None if tuple(stored) == tuple(frame) else tuple(frame)
 
 
 def imagined(shape: Sequence[int], dtype: DType, *, mapped: bool) -> Tensor:

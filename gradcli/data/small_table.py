@@ -23,7 +23,7 @@ class _Reading:
     def __init__(self) -> None:
         self._last: tuple[object, _Read] | None = None
 
-    def remembered(self, source: CsvSource) -> _Read:
+    def remember(self, source: CsvSource) -> _Read:
         """The table of a source, read unless it is the last one."""
         key = _key(source)
         if self._last is None or self._last[0] != key:
@@ -39,9 +39,9 @@ class _Reading:
             self._last = key, (about, fitted)
         return self._last[1]
 
-    def taken(self, source: CsvSource) -> _Read:
+    def take(self, source: CsvSource) -> _Read:
         """The same, which is then forgotten."""
-        result = self.remembered(source)
+        result = self.remember(source)
         self._last = None
         return result
 

@@ -193,23 +193,23 @@ class TextTokens:
 def text_of_file(
     path: Path,
     unit: Literal["bytes", "characters"],
-    known: Sequence[str] | None = None,
+    labels: Sequence[str] | None = None,
     cache: str | None = None,
 ) -> TextTokens:
     """A text whose characters are those that are known, or all that are in it."""
     if not _is_small(path):
         from gradcli.data.long_text import long_text
 
-        labels = known if unit == "characters" else None
-        made = long_text(path, unit, cache_folder(cache), labels, ANY_FILE)
-        return TextTokens(made.tokens, made.labels, made.sha256, made.notes, made.counts)
+        only = labels if unit == "characters" else None
+        long = long_text(path, unit, cache_folder(cache), only, ANY_FILE)
+        return TextTokens(long.tokens, long.labels, long.sha256, long.notes, long.counts)
     loaded = load(path)
     content = loaded.unpacked()
     tokens: bytes | array[int] = content
     characters: tuple[str, ...] = ()
     if unit == "characters":
         text = text_of(content, shown(path), ANY_FILE)
-        characters = tuple(known or sorted(set(text), key=lambda c: c.encode()))
+        characters = tuple(labels or sorted(set(text), key=lambda c: c.encode()))
         tokens = encode(text, characters, shown(path))
     flat = tensor_of(tokens, (len(tokens),))
     return TextTokens(flat, characters, loaded.sha256, loaded.notes())

@@ -184,14 +184,14 @@ class TokenSource:
         from gradcli.data.prepared.reading import FileReading, begin
 
         check = Below(self.header, self._width, self._kinds, "token", little=True)
-        asked = None if self._kinds == 1 << 8 * self._width else check
+        question = None if self._kinds == 1 << 8 * self._width else check
         rows, readings, places = {}, dict[str, Later](), dict[str, str]()
         for begins, paths in self._files().items():
             identities = self._identities(paths)
             rows[begins] = self._mapped(identities)
             for number, (path, identity) in enumerate(identities):
                 role = begins if len(paths) == 1 else f"{begins}[{number}]"
-                readings[role], places[role] = FileReading(path, identity, asked), str(path)
+                readings[role], places[role] = FileReading(path, identity, question), str(path)
         splits = self._splits(rows)
         begin([one for one in readings.values() if isinstance(one, FileReading)])
         return LoadedData(
@@ -252,21 +252,21 @@ class TokenSource:
         return Labelled(self._whole(path))
 
 
-def _located(written: str, root: Path) -> str:
+def _located(text: str, root: Path) -> str:
     """A file's path, or a pattern of which files are there, made absolute."""
-    if not glob.has_magic(written) or os.path.lexists(root / expanded(written)):
-        return str(locate(written, root))
-    pattern = os.path.abspath(root / expanded(written))  # noqa: PTH100 -- keeps links
-    _matches(pattern, written)
+    if not glob.has_magic(text) or os.path.lexists(root / expanded(text)):
+        return str(locate(text, root))
+    pattern = os.path.abspath(root / expanded(text))  # noqa: PTH100 -- keeps links
+    _matches(pattern, text)
     return pattern
 
 
-def _matches(pattern: str, written: str = "") -> list[Path]:
+def _matches(pattern: str, text: str = "") -> list[Path]:
     """The files of a pattern, sorted by bytes; or the one file of that name."""
     if not glob.has_magic(pattern) or os.path.lexists(pattern):
         return [Path(pattern)]
-    found = sorted(glob.glob(pattern), key=os.fsencode)  # noqa: PTH207 -- it is absolute
-    if not found:
-        name = f"'{shown(pattern)}'" if not written else f"'{shown(written)}' ({shown(pattern)})"
+    names = sorted(glob.glob(pattern), key=os.fsencode)  # noqa: PTH207 -- it is absolute
+    if not names:
+        name = f"'{shown(pattern)}'" if not text else f"'{shown(text)}' ({shown(pattern)})"
         raise DataError(f"no data file is called {name}")
-    return [Path(path) for path in found]
+    return [Path(path) for path in names]

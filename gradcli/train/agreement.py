@@ -10,7 +10,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
 from gradcli import __version__
-from gradcli.data.hashes import known
+from gradcli.data.hashes import so_far
 from gradcli.devices import kind_of
 from gradcli.engine.device import cpu
 from gradcli.engine.device.gpu import opened
@@ -165,7 +165,7 @@ def agree_at_start(group: Group, job: Job, options: Mapping[str, object]) -> Non
     facts = {
         "config": {**dict(_flat(job, job.resolved)), **options},
         "own code": {name: sha256(text.encode()).hexdigest() for name, text in job.code.items()},
-        "data": known(job.dataset.sha256),
+        "data": so_far(job.dataset.sha256),
         "device": kind_of(device),
         "instruction set": cpu.isa(),
     }

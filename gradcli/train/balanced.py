@@ -51,9 +51,9 @@ class Balanced:
     def order(self, seed: int, epoch: int, samples: int) -> Tensor:
         """The drawings of an epoch: a pure function of seed and epoch."""
         generator = engine.Generator(seed, purpose=PURPOSE, step=epoch)
-        drawn = self.samples(engine.rand(samples, generator=generator, dtype=engine.float64))
-        in_order, places = engine.sort(drawn, stable=True)
-        counts = engine.bincount(drawn, minlength=samples)
+        drawings = self.samples(engine.rand(samples, generator=generator, dtype=engine.float64))
+        in_order, places = engine.sort(drawings, stable=True)
+        counts = engine.bincount(drawings, minlength=samples)
         first = engine.index_select(counts.cumsum(dim=0) - counts, 0, in_order)
         before = engine.arange(samples) - first
-        return drawn + engine.index_select(before, 0, engine.sort(places)[1]) * samples
+        return drawings + engine.index_select(before, 0, engine.sort(places)[1]) * samples

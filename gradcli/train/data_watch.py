@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from gradcli.data.hashes import Hashes, known, look_out
+from gradcli.data.hashes import Hashes, look_out, so_far
 from gradcli.engine import distributed
 from gradcli.train.directory import read_manifest
 
@@ -52,7 +52,7 @@ class DataWatch:
         """
         look_out(closely=True)
         if first:
-            return known(self._sha256)
+            return so_far(self._sha256)
         with distributed.at_work():
             there: dict[str, str | None] = {**self._sha256}
         if not self._settled:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradcli import __version__, engine
-from gradcli.data.hashes import known
+from gradcli.data.hashes import so_far
 from gradcli.dataclass import dataclass
 from gradcli.engine import distributed
 from gradcli.errors import CheckpointError, ConfigError, NumericsError, RangeError
@@ -372,7 +372,7 @@ def manifest(job: Job, circumstances: Circumstances) -> dict[str, Any]:
         "device": circumstances.device,
         "threads": circumstances.threads,
         "seed": job.settings.seed,
-        "data": known(job.dataset.sha256),
+        "data": so_far(job.dataset.sha256),
         "files": dict(job.dataset.files),
     }
 

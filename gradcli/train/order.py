@@ -22,31 +22,31 @@ class Order:
     """The samples of the steps of a training."""
 
     def __init__(
-        self, seed: int, batch: int, samples: int, per_epoch: int, drawn: Drawing | None = None
+        self, seed: int, batch: int, samples: int, per_epoch: int, drawing: Drawing | None = None
     ) -> None:
-        self._drawn = drawn or order_of
+        self._drawing = drawing or order_of
         self._seed = seed
         self._batch = batch
         self._samples = samples
         self._per_epoch = per_epoch
         self._epoch: tuple[int, Tensor | LargeOrder] | None = None
 
-    def alike(self, done: int) -> int:
-        """How many steps after `done` have batches of one size in one epoch."""
-        place = done % self._per_epoch
+    def alike(self, step: int) -> int:
+        """How many steps after this one have batches of one size in one epoch."""
+        place = step % self._per_epoch
         whole = min(self._per_epoch, self._samples // self._batch)
         return whole - place if place < whole else 1
 
-    def samples(self, done: int, count: int) -> Tensor:
+    def samples(self, step: int, count: int) -> Tensor:
         """The places of the samples of the next `count` steps that are alike: (count, batch)."""
-        rows = self.rows(done, count)
-        return rows if self._drawn is order_of else rows % self._samples
+        rows = self.rows(step, count)
+        return rows if self._drawing is order_of else rows % self._samples
 
-    def rows(self, done: int, count: int) -> Tensor:
+    def rows(self, step: int, count: int) -> Tensor:
         """The samples, or drawings of them, of the next `count` steps that are alike."""
-        epoch, place = divmod(done, self._per_epoch)
+        epoch, place = divmod(step, self._per_epoch)
         if self._epoch is None or self._epoch[0] != epoch:
-            self._epoch = (epoch, self._drawn(self._seed, epoch, self._samples))
+            self._epoch = (epoch, self._drawing(self._seed, epoch, self._samples))
         first = place * self._batch
         last = min(first + count * self._batch, self._samples)
         return self._epoch[1][first:last].reshape(count, -1)
@@ -54,12 +54,12 @@ class Order:
 
 def order_in(settings: Settings, split: Split, per_epoch: int) -> Order:
     """The samples of a training on this split."""
-    drawn = None
+    drawing = None
     if settings.sampler is not None:
         from gradcli.train.balanced import Balanced  # few ask for it
 
-        drawn = Balanced.of(split.to("cpu")).order
-    return Order(settings.seed, settings.batch, split.size, per_epoch, drawn)
+        drawing = Balanced.of(split.to("cpu")).order
+    return Order(settings.seed, settings.batch, split.size, per_epoch, drawing)
 
 
 def order_of(seed: int, epoch: int, samples: int) -> Tensor | LargeOrder:
@@ -77,6 +77,6 @@ def epoch_order(seed: int, epoch: int, samples: int) -> Tensor:
     return engine.randperm(samples, generator=generator)
 
 
-def next_due(done: int, periods: Sequence[int]) -> int:
-    """Steps from `done` to the nearest multiple of one of the periods."""
-    return min(period - done % period for period in periods)
+def next_due(step: int, periods: Sequence[int]) -> int:
+    """Steps from this one to the nearest multiple of one of the periods."""
+    return min(period - step % period for period in periods)

@@ -19,7 +19,7 @@ class Pages:
 
     def __init__(self, split: Split, settings: Settings, per_epoch: int) -> None:
         self._asking: AheadOfSteps | None = None
-        self._asked = 0  # all samples of so many steps
+        self._asked_until = 0  # all samples of so many steps
         if hashes.lookouts:  # files are mapped, perhaps of this split
             from gradcli.data.prepared.ahead_of_steps import AheadOfSteps
 
@@ -33,17 +33,17 @@ class Pages:
         """How many of these steps are made in one go: half as many as are asked for ahead."""
         return steps if self._asking is None else min(steps, (self._ahead + 1) // 2)
 
-    def ask(self, done: int, end: int) -> None:
-        """Ask for the samples of some steps from `done` on, but not behind the end."""
-        if self._asking is None or self._asked > done + self._ahead // 2:
+    def ask(self, step: int, end: int) -> None:
+        """Ask for the samples of some steps from this one on, but not behind the end."""
+        if self._asking is None or self._asked_until > step + self._ahead // 2:
             return
-        self._asked, until = max(self._asked, done), min(done + self._ahead, end)
+        self._asked_until, until = max(self._asked_until, step), min(step + self._ahead, end)
         useful = self._asking.is_of_use()
-        while self._asked < until:
-            count = min(self._order.alike(self._asked), until - self._asked)
+        while self._asked_until < until:
+            count = min(self._order.alike(self._asked_until), until - self._asked_until)
             if useful:
-                self._asking.ask(self._order.samples(self._asked, count))
-            self._asked += count
+                self._asking.ask(self._order.samples(self._asked_until, count))
+            self._asked_until += count
 
     def close(self) -> None:
         """Ask for nothing any more."""

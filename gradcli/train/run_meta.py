@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gradcli.data.facts import data_facts
-from gradcli.data.hashes import known
+from gradcli.data.hashes import so_far
 from gradcli.train.checkpoint import Meta
 from gradcli.train.compare import config_sha256, places_of
 from gradcli.train.origin import origin_of
@@ -24,7 +24,7 @@ def meta_of(job: Job) -> Meta:
         optimizer=job.optimizer_name,
         config_sha256=config_sha256(job.resolved, places_of(job)),
         config=job.resolved,
-        data=known(job.dataset.sha256),
+        data=so_far(job.dataset.sha256),
         facts=data_facts(job.dataset.facts, job.dataset.state),
         origin=origin_of(job),
     )

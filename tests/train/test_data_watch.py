@@ -10,7 +10,7 @@ import pytest
 from tiny import Silent, go_on, only_run, status, tiny_job, train
 
 from gradcli.data import hashes
-from gradcli.data.hashes import Hashes, known, merged
+from gradcli.data.hashes import Hashes, merged, so_far
 from gradcli.data.prepared import mapped
 from gradcli.errors import CheckpointError, DataError
 from gradcli.train.directory import find_checkpoint
@@ -52,11 +52,11 @@ def manifest(run: Path) -> Any:
 def test_reading_a_hash_waits_and_asking_what_is_known_does_not() -> None:
     later = Coming()
     both = merged(Hashes({"points": later}), {"code/own.py": "22"})
-    assert known(both) == {"points": None, "code/own.py": "22"}
+    assert so_far(both) == {"points": None, "code/own.py": "22"}
     assert not later.waits
     assert dict(both) == {"points": "00", "code/own.py": "22"}
-    assert known(both) == {"points": "00", "code/own.py": "22"}
-    assert merged({"a": "1"}, {"b": "2"}) == known({"a": "1", "b": "2"})
+    assert so_far(both) == {"points": "00", "code/own.py": "22"}
+    assert merged({"a": "1"}, {"b": "2"}) == so_far({"a": "1", "b": "2"})
 
 
 def test_the_first_checkpoint_does_not_wait_and_the_next_one_has_the_hash(tmp_path: Path) -> None:

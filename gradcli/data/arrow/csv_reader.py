@@ -40,10 +40,10 @@ class ArrowCsvReader(WithHeaderRow):
             self._rows = RowBlocks(pieces, delimiter)
             self.header: Sequence[str] = self._rows.header
         except OddError:
-            self._base = self._asked()
+            self._base = self._slow_reader()
             self.header = self._base.header
 
-    def _asked(self) -> CsvReader:
+    def _slow_reader(self) -> CsvReader:
         return CsvReader(texts(self._again(), self.source), self.source, self._delimiter)
 
     def blocks(self, roles: Mapping[str, Role]) -> Iterator[Block]:
@@ -57,7 +57,7 @@ class ArrowCsvReader(WithHeaderRow):
                     yield block
                     count += block.count
             except OddError:
-                self._base = self._asked()
+                self._base = self._slow_reader()
         if self._base is not None:
             yield from _behind(count, self._base.blocks(roles))
 
@@ -88,7 +88,7 @@ class _Columns:
         self._places = {name: str(header.index(name)) for name in roles}
         self._open = OpenColumns(roles)
         # Columns of numbers in which a cell was none for Arrow: what it is their text tells.
-        self._written: set[str] = set()
+        self._as_text: set[str] = set()
 
     def of(self, rows: bytes) -> Block:
         """The numbers and words of some rows."""
@@ -111,14 +111,14 @@ class _Columns:
         while True:
             types = dict(words)
             for name in self._open.numeric:
-                types[name] = pa.string() if name in self._written else pa.float64()
+                types[name] = pa.string() if name in self._as_text else pa.float64()
             try:
                 columns = self._parsed(rows, types)
             except _NoNumberError as error:
                 failed = {n for n in self._open.numeric if self._places[n] == error.place}
-                if failed <= self._written:
+                if failed <= self._as_text:
                     raise OddError from None
-                self._written |= failed
+                self._as_text |= failed
                 continue
             floats, large = {}, set()
             for name in [name for name, kind in types.items() if kind == pa.float64()]:
@@ -129,7 +129,7 @@ class _Columns:
                     floats[name] = numbers
             if not large:
                 return columns, floats
-            self._written |= large
+            self._as_text |= large
 
     def _numbers(
         self, rows: bytes, columns: Any, floats: Mapping[str, Numbers]

@@ -64,8 +64,8 @@ def _with_gaps(cells: Sequence[str]) -> Numbers:
     except ValueError:
         return _one_by_one(cells)
     odd = {place: cell for place, cell in enumerate(cells) if cell in gaps}
-    known = array("d", [value for value in values if value == value])
-    fits = len(known) + len(odd) == len(cells) and all_fit(known)
+    numbers = array("d", [value for value in values if value == value])
+    fits = len(numbers) + len(odd) == len(cells) and all_fit(numbers)
     return Numbers(values, odd) if fits else _one_by_one(cells)
 
 

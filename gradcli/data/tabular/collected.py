@@ -262,7 +262,7 @@ class _WordsSoFar:
     def __init__(self) -> None:
         self.codes = array("i")
         self._table: Sequence[str] = ()
-        self._seen = 0
+        self._size = 0
         self._marks: dict[bool, set[int]] = {False: set(), True: set()}
 
     def add(self, words: Words) -> None:
@@ -270,9 +270,9 @@ class _WordsSoFar:
         self.codes.extend(words.codes)
         self._table = words.table
         for nan, marks in self._marks.items():
-            new = range(self._seen, len(words.table))
+            new = range(self._size, len(words.table))
             marks.update(code for code in new if is_missing(words.table[code], nan))
-        self._seen = len(words.table)
+        self._size = len(words.table)
 
     def gaps(self, words: Words, *, nan: bool) -> Iterator[tuple[int, str]]:
         """The gaps of a block: where they are, and how they are written."""

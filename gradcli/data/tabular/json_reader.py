@@ -27,14 +27,14 @@ class JsonLinesReader(WithoutHeaderRow):
     def __init__(self, texts: Iterator[str], source: str) -> None:
         self.source = source
         self._rows = self._read(texts)
-        self._known: frozenset[str] | None = None
+        self._keys: frozenset[str] | None = None
         self._mistake: DataError | None = None
         self._first = self._next(KEYS_FROM)
         if not self._first:
             empty = "the table is empty: no rows"
             raise self._mistake or DataError(f"{source}: {empty}", code="E304")
         self.header: Sequence[str] = list(dict.fromkeys(chain.from_iterable(self._first)))
-        self._known = frozenset(self.header)
+        self._keys = frozenset(self.header)
 
     def blocks(self, roles: Mapping[str, Role]) -> Iterator[Block]:
         """The columns that are named, as the protocol says."""
@@ -79,8 +79,8 @@ class JsonLinesReader(WithoutHeaderRow):
             self._refuse(number, f"not a JSON object: {_why(error)}; {ONE_LINE_EACH}")
         if not isinstance(row, dict):
             self._refuse(number, f"expected a JSON object, found another value; {ONE_LINE_EACH}")
-        if self._known is not None and not self._known.issuperset(row):
-            new = next(key for key in row if key not in self._known)
+        if self._keys is not None and not self._keys.issuperset(row):
+            new = next(key for key in row if key not in self._keys)
             what = f"the key {new!r} is in none of the first {KEYS_FROM} rows"
             self._refuse(number, f"{what}; write it there too, with null for a gap")
         return row

@@ -67,15 +67,15 @@ def texts(pieces: Iterator[bytes], source: str) -> Iterator[str]:
     Raises:
         DataError: with the line and the offset of the first byte that is none of UTF-8.
     """
-    rest, offset, lines, begun = b"", 0, 1, False
+    rest, offset, lines, inside = b"", 0, 1, False
     for final, piece in _last_marked(pieces):
         data = rest + piece
-        if not begun and len(data) < len(BOM) and not final:
+        if not inside and len(data) < len(BOM) and not final:
             rest = data
             continue
-        if not begun and data.startswith(BOM):
+        if not inside and data.startswith(BOM):
             data, offset = data[len(BOM) :], len(BOM)
-        begun = True
+        inside = True
         try:
             text, used = codecs.utf_8_decode(data, "strict", final)
         except UnicodeDecodeError as error:

@@ -18,12 +18,12 @@ from gradcli.errors import DataError
 File = TypeVar("File", Path, Loaded)
 
 
-def locate_files(written: str, root: Path) -> str:
+def locate_files(text: str, root: Path) -> str:
     """The absolute path of a file written in a config, or the pattern that finds several."""
-    if not has_magic(written) or os.path.lexists(root / expanded(written)):
-        return str(locate(written, root))
-    pattern = os.path.abspath(Path(escape(str(root))) / expanded(written))  # noqa: PTH100
-    for path in _matches(pattern, written):
+    if not has_magic(text) or os.path.lexists(root / expanded(text)):
+        return str(locate(text, root))
+    pattern = os.path.abspath(Path(escape(str(root))) / expanded(text))  # noqa: PTH100
+    for path in _matches(pattern, text):
         locate(str(path), root)
     return pattern
 
@@ -35,12 +35,12 @@ def files_of(file: str) -> list[Path]:
     return _matches(file, file)
 
 
-def _matches(pattern: str, written: str) -> list[Path]:
+def _matches(pattern: str, text: str) -> list[Path]:
     names = sorted(glob(pattern), key=os.fsencode)  # noqa: PTH207 -- Path has none of absolute ones
     if not names:
         raise DataError(
-            f"no data file matches the pattern '{shown(written)}'"
-            + (f" ({shown(pattern)})" if pattern != written else "")
+            f"no data file matches the pattern '{shown(text)}'"
+            + (f" ({shown(pattern)})" if pattern != text else "")
         )
     return [Path(name) for name in names]
 
