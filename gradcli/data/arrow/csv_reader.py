@@ -19,6 +19,7 @@ from gradcli.data.tabular.reader import Block, Numbers, Role, WithHeaderRow, Wor
 _GAPS = ("", "NA")
 _CHUNK = 1 << 18  # bytes that one thread parses
 _WORD = pa.dictionary(pa.int32(), pa.string())
+_POOL = pa.system_memory_pool()  # it gives back what others keep for later
 _FAILED = re.compile(r"CSV column #(\d+)")
 
 
@@ -155,7 +156,7 @@ class _Columns:
         column = columns.column(self._places[name])
         if pa.types.is_dictionary(column.type):
             column = column.unify_dictionaries()
-        whole = column.combine_chunks()
+        whole = column.combine_chunks(memory_pool=_POOL)
         return whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
 
     def _parsed(self, rows: bytes, types: Mapping[str, Any]) -> Any:
@@ -173,10 +174,7 @@ class _Columns:
             check_utf8=False,
         )
         try:
-            # The system's pool gives back what others keep for later.
-            return csv.read_csv(
-                pa.BufferReader(rows), read, parse, convert, memory_pool=pa.system_memory_pool()
-            )
+            return csv.read_csv(pa.BufferReader(rows), read, parse, convert, memory_pool=_POOL)
         except pa.ArrowInvalid as error:
             failed = _FAILED.search(str(error))
             if failed is None:

@@ -77,3 +77,18 @@ def test_both_readers_say_the_same_of_random_tables(
         again = partial(pieces, data, size)
         ours = answer(partial(base, again), ROLES)
         assert answer(partial(by_arrow, again), ROLES) == ours, data
+
+
+@pytest.mark.parametrize("cells", ["1,a,2", ",a,", "x,a,y", ",,", "1e39,a,1e39", "NA,NA,NA"])
+@pytest.mark.parametrize("before", [0, 1, 40])
+@pytest.mark.parametrize("line", ["", "\r", '""'])
+def test_both_readers_say_the_same_of_a_line_without_cells(
+    cells: str, before: int, line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(row_blocks, "BLOCK", 64)
+    rows = [cells] * before + [line] + [cells] * 9
+    data = "\n".join(["n,w,o", *rows, ""]).encode()
+    for roles in (ROLES, {"n": "number"}, {"w": "word"}):
+        again = partial(pieces, data, 50)
+        ours = answer(partial(base, again), roles)
+        assert answer(partial(by_arrow, again), roles) == ours
