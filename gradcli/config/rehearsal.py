@@ -17,7 +17,7 @@ from gradcli import engine
 from gradcli.config.build import job_of
 from gradcli.config.memory import on_ranks, placed
 from gradcli.config.room import PROCESS
-from gradcli.data import LoadedData
+from gradcli.data import LoadedData, Split
 from gradcli.data.facts import DataFacts, TargetFacts
 from gradcli.data.targets import ScaledTargets
 from gradcli.dataclass import dataclass
@@ -148,6 +148,9 @@ class Course:
         self._every = settings.eval_every or self._per_epoch
         self._logged = logged_every(settings, self._total)
         self._order = Order(settings.seed, settings.batch, size, self._per_epoch)
+        # What asks for pages of mapped samples has an order of its own: train/pages.py.
+        self._pages = Order(settings.seed, settings.batch, size, self._per_epoch)
+        self._asks = _lies_in_files(self._splits["train"])
         self.notes: list[str] = []
         self._try()
         train = self._splits["train"]
@@ -202,6 +205,8 @@ class Course:
     def _make(self, step: int, count: int) -> int:
         with engine.device("meta"):
             indices = self._order.rows(step, count)
+            if self._asks and step == 0:
+                self._pages.rows(0, 1)
         progress = self._step.run(step + 1, indices)
         if progress.error is not None:
             raise progress.error
@@ -213,6 +218,16 @@ class Course:
     def _evaluate(self, name: str, last: bool) -> None:
         with engine.device("meta"), suppress(ArithmeticError):  # of figures of nothing
             self._measuring.figures(name, last)
+
+
+def _lies_in_files(split: Split) -> bool:
+    """Whether some of the samples are mapped."""
+    spans = getattr(split, "spans", None)
+    if spans is None:
+        return False
+    with engine.device("meta"):
+        read = list(spans(engine.arange(1, dtype=engine.int64)))
+    return any(getattr(tensor.array.storage, "counted", 1) == 0 for tensor, *_ in read)
 
 
 def rehearse(

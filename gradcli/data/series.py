@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate, pairwise
@@ -118,6 +119,12 @@ class Stretches:
         which = engine.searchsorted(self.ends, indices, right=True)
         return indices + engine.index_select(self.jumps, 0, which)
 
+    def begins_of(self, numbers: Sequence[int]) -> list[int]:
+        """The same without a tensor."""
+        ends: list[int] = self.ends.tolist()
+        jumps: list[int] = self.jumps.tolist()
+        return [number + jumps[bisect_right(ends, number)] for number in numbers]
+
 
 @dataclass(frozen=True)
 class Series:
@@ -179,9 +186,12 @@ class Series:
 
     def spans(self, indices: Tensor) -> Iterator[tuple[Tensor, list[int], int]]:
         """What a batch reads: of a tensor the first rows of stretches, and the rows of each."""
-        begins = self._begins(indices)
-        yield self.rows, begins.tolist(), self.steps.window
-        yield self.values, (begins + self.steps.behind).tolist(), 1
+        # In plain numbers: a thread asks beside the steps, whose memory is planned to the byte.
+        begins: list[int] = indices.tolist()
+        if self.stretches is not None:
+            begins = self.stretches.begins_of(begins)
+        yield self.rows, begins, self.steps.window
+        yield self.values, [begin + self.steps.behind for begin in begins], 1
 
     def batch(self, indices: Tensor) -> tuple[Tensor, Tensor]:
         """Inputs float32 (B, window, C) or (B, C, window), targets int64 or float32."""

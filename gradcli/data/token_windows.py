@@ -118,7 +118,13 @@ class TokenWindows:
 
     def spans(self, indices: Tensor) -> Iterator[tuple[Tensor, list[int], int]]:
         """What a batch reads: of a tensor the first rows of stretches, and the rows of each."""
-        yield self.rows, self._starts(indices.reshape(-1, 1)).reshape(-1).tolist(), self.context + 1
+        # In plain numbers: a thread asks beside the steps, whose memory is planned to the byte.
+        windows = [piece.window for piece in self.pieces]
+        origins = [piece.start - piece.window * self.stride for piece in self.pieces]
+        numbers: list[int] = indices.reshape(-1).tolist()
+        places = (bisect_right(windows, number) - 1 for number in numbers)
+        starts = [n * self.stride + origins[at] for n, at in zip(numbers, places, strict=True)]
+        yield self.rows, starts, self.context + 1
 
     def _places(self, indices: Tensor) -> Tensor:
         """Where the tokens of these windows lie, (B, context + 1)."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import random
+from array import array
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +16,8 @@ from trusting import load
 from gradcli import engine
 from gradcli.config import Config, build
 from gradcli.config.rehearsal import RunMemory, Usage, rehearse
-from gradcli.data import LoadedData
+from gradcli.data import LoadedData, csv, files
+from gradcli.data.prepared.mapped import mappings
 from gradcli.engine.device import cpu, meta, place
 from gradcli.engine.device.peak import Peak
 from gradcli.engine.program.entry import Entry
@@ -48,11 +51,17 @@ def borrowed(data: LoadedData) -> int:
     tensors: dict[int, Any] = {}
     for split in data.splits.values():
         stored = getattr(split, "plain", split)
-        for name in ("inputs", "targets", "tokens"):
-            if hasattr(stored, name):
+        for name in ("inputs", "targets", "tokens", "rows", "values"):
+            if getattr(stored, name, None) is not None:
                 storage = getattr(stored, name).array.storage
                 tensors[id(storage)] = storage
-    return sum(one.nbytes for one in tensors.values() if one.owner is not None)
+        stretches = getattr(stored, "stretches", None)
+        for one in (stretches.ends, stretches.jumps) if stretches else ():
+            tensors[id(one)] = one.array.storage
+    mapped = [range(one.address, one.address + one.length) for one in mappings()]
+    places = ((cpu.address(one), one) for one in tensors.values())
+    in_memory = [one for place, one in places if not any(place in some for some in mapped)]
+    return sum(one.nbytes for one in in_memory if one.owner is not None)
 
 
 @pytest.fixture
@@ -106,6 +115,66 @@ def test_a_shipped_config_holds_what_its_rehearsal_says(
 def test_it_does_however_it_is_trained(way: str, trained: Callable[[Config], Usage]) -> None:
     config = short(CONFIGS / "penguins.yaml", WAYS[way])
     assert rehearse(config).train == trained(config)
+
+
+MAPPED = {
+    "arrays": """\
+data: {name: npy, inputs: x.npy, targets: y.npy, split: {train: 80%, val: 20%}}
+model: [linear: 8, relu, linear: $data.classes]
+loss: cross_entropy
+""",
+    "tokens": """\
+data: {name: tokens, file: part*.bin, vocab: 300, context: 6, stride: 2}
+model: [embed: 8, gru: 8, linear: $data.vocab]
+loss: cross_entropy
+""",
+    "table": """\
+data: {name: csv, file: day*.csv, target: y, task: regression, cache: kept}
+model: [linear: 8, relu, linear: 1]
+loss: mse
+""",
+}
+MAPPED["series"] = (
+    MAPPED["table"].replace("cache", "window: 5, cache").replace("[linear", "[flatten, linear")
+)
+ENDING = "name: it\nmetrics: []\noptim: {name: adam, lr: 0.01}\ntrain: {steps: 9, batch: 8}\n"
+
+
+def write_files(folder: Path) -> None:
+    """Arrays of 60 samples, three shards of tokens, two tables of 40 rows."""
+    draw = random.Random(1)
+    for name, kind, shape, numbers in (
+        ("x", "<f4", (60, 5), array("f", [draw.random() for _ in range(300)])),
+        ("y", "<i8", (60,), array("q", [draw.randrange(3) for _ in range(60)])),
+    ):
+        text = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}".ljust(117)
+        head = b"\x93NUMPY\1\0" + (118).to_bytes(2, "little") + text.encode() + b"\n"
+        (folder / f"{name}.npy").write_bytes(head + numbers.tobytes())
+    for name in "abc":
+        tokens = array("H", [draw.randrange(300) for _ in range(90)])
+        (folder / f"part{name}.bin").write_bytes(tokens.tobytes())
+    for day in range(2):
+        lines = [f"{draw.random()},{draw.random()},{draw.random()}" for _ in range(40)]
+        (folder / f"day{day}.csv").write_text("\n".join(["a,b,y", *lines]) + "\n")
+
+
+@pytest.mark.parametrize("mapped", [False, True], ids=["small", "mapped"])
+@pytest.mark.parametrize("kind", MAPPED)
+def test_it_does_wherever_its_data_lies(
+    kind: str,
+    mapped: bool,
+    trained: Callable[[Config], Usage],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.setattr(files, "LARGE", 0 if mapped else files.LARGE)
+    monkeypatch.setattr(csv, "small", lambda *paths: not mapped)
+    write_files(tmp_path)
+    (tmp_path / "it.yaml").write_text(f"gradcli: 1\n{MAPPED[kind]}{ENDING}")
+    config = short(tmp_path / "it.yaml")
+    memory = rehearse(config)
+    assert (memory.mapped > 0) is (mapped or kind == "tokens")
+    assert memory.train == trained(config)
 
 
 def test_a_step_that_reads_values_has_the_reason_of_capture(
