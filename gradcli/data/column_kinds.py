@@ -63,7 +63,7 @@ def kind_in(table: TypedTable, name: str) -> ColumnKind:
 
     Numbers make a numeric column, words that come again a category. Unused are columns without
     values, with one value alone, with another value in every row (text, or whole numbers that count
-    the rows or are called an id), and free text.
+    the rows or are called an id), and all other text.
     """
     numbers, words = table.numbers.get(name), table.words.get(name)
     if numbers is None:
@@ -115,7 +115,7 @@ def _no_category(values: int, different: int) -> str:
     if different == values > 1:
         return "another text in every row"
     if different > MOST_CATEGORIES or different * ROWS_OF_CATEGORY > values:
-        return f"free text, {quantity(different, 'different value')} in {quantity(values, 'row')}"
+        return f"text with {quantity(different, 'different value')} in {quantity(values, 'row')}"
     return ""
 
 

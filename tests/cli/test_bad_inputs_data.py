@@ -175,7 +175,7 @@ def test_a_wrong_table_is_refused_with_its_place(refused: Refused, name: str) ->
     table, message = BAD_TABLES[name]
     ended = refused(3, message, *train_on(CSV, **{"table.csv": table}))
     if name.startswith("36"):
-        assert "the config names: n, y" in ended.err
+        assert "needed are: n, y" in ended.err
         assert "the file has: " in ended.err
 
 

@@ -31,8 +31,8 @@ def test_a_column_is_numbers_or_categories(name: str, cells: list[str], kind: st
     ("name", "cells", "why"),
     [
         ("note", [f"text {i}" for i in range(ROWS)], "another text in every row"),
-        ("note", [f"text {i // 2}" for i in range(ROWS)] + ["z"], "free text, 21 different"),
-        ("zip", [f"z{i % 101}" for i in range(1000)], "free text, 101 different values in 1000"),
+        ("note", [f"text {i // 2}" for i in range(ROWS)] + ["z"], "text with 21 different"),
+        ("zip", [f"z{i % 101}" for i in range(1000)], "text with 101 different values in 1000"),
         ("empty", ["", "NA", "nan"] * 4, "no value"),
         ("same", ["3"] * ROWS, "the same value in every row"),
         ("checked", ["yes", ""] * ROWS, "one value and gaps"),  # a gap is filled with the mean

@@ -168,7 +168,7 @@ def test_a_header_that_does_not_fit_shows_both_lists(
     with pytest.raises(DataError, match=message) as caught:
         table(tmp_path, f"{header}\n{row}\n").facts()
     assert caught.value.notes == (
-        "the config names: n, y",
+        "needed are: n, y",
         f"the file has: {header.replace(',', ', ')}",
     )
 

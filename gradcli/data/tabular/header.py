@@ -34,7 +34,7 @@ def need(reader: TableReader, columns: Sequence[str]) -> None:
         f"{source}: {what}",
         code="E304",
         notes=(
-            f"the config names: {', '.join(columns)}",
+            f"needed are: {', '.join(columns)}",
             f"the file has: {shown(', '.join(header))}",
             *_ways_out(header, columns),
         ),
