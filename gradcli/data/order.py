@@ -11,7 +11,7 @@ from gradcli.engine import Tensor
 from gradcli.engine.array import empty, run
 
 _LONGEST = 108  # bytes before the number, for which the kernel has room
-_RANGES = 4  # sorted one by one, as sorting takes four times the memory of what is sorted
+_RANGES = 8  # sorted one by one, as sorting takes four times the memory of what is sorted
 
 
 def order_of(count: int, seed: int) -> Tensor:

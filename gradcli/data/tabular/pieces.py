@@ -11,7 +11,7 @@ from gradcli.data.files import Loaded, reading, regular_size, shown
 from gradcli.data.inflate import TRUSTED_TEXT, inflated, is_gzip
 from gradcli.errors import DataError
 
-PIECE = 1 << 20  # bytes
+PIECE = 1 << 18  # bytes; the cells of a block stay in the cache
 BOM = codecs.BOM_UTF8
 ZSTD = b"\x28\xb5\x2f\xfd"
 
