@@ -9,6 +9,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from gradcli import engine
+from gradcli.data.hashes import look_out
 from gradcli.engine import Generator, Tensor
 from gradcli.engine.argument import checked
 from gradcli.engine.constructor import checked_constructor
@@ -131,7 +132,9 @@ class SplitDataset(Dataset["tuple[Tensor, Tensor]"]):
         return sample
 
     def __getitems__(self, indices: Sequence[int]) -> Rows:
-        return Rows(self.split.batch(_positions("SplitDataset", indices, len(self))))
+        batch = self.split.batch(_positions("SplitDataset", indices, len(self)))
+        look_out()  # zeros of a mapped file that was cut off are no samples
+        return Rows(batch)
 
 
 def _positions(what: str, indices: Sequence[int], size: int) -> Tensor:

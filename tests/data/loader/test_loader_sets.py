@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,8 +16,9 @@ from gradcli.data.loader import (
     default_collate,
     random_split,
 )
+from gradcli.data.prepared.mapped import map_file
 from gradcli.data.samples import Samples
-from gradcli.errors import DTypeError, OptionError, RangeError, ShapeError
+from gradcli.errors import DataError, DTypeError, OptionError, RangeError, ShapeError
 
 
 class Squares(Dataset[int]):
@@ -84,6 +87,17 @@ def test_a_split_of_a_config_is_a_dataset() -> None:
     assert target.item() == 4
     with pytest.raises(RangeError, match="index 3 of 3"):
         data[3]
+
+
+def test_zeros_of_a_file_that_was_cut_off_are_no_samples(tmp_path: Path) -> None:
+    path = tmp_path / "pixels"
+    path.write_bytes(bytes([7]) * 40_000)
+    pixels = map_file(path, engine.uint8, (40_000, 1), 0)
+    data = SplitDataset(Samples(pixels, engine.zeros(40_000, dtype=engine.int64)))
+    assert data[39_999][0].item() == 7
+    os.truncate(path, 100)
+    with pytest.raises(DataError, match="pixels' was changed while it was in use"):
+        data[39_999]
 
 
 def test_a_sample_without_a_rule_needs_a_collate_fn() -> None:
