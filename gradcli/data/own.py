@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import sys
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from contextlib import AbstractContextManager, nullcontext
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from gradcli import engine
+from gradcli.data import hashes
 from gradcli.data.dataset import Facts, Labelled, LoadedData, Split, Unseen
 from gradcli.data.facts import DataFacts
 from gradcli.data.samples import Samples, imagined
@@ -96,12 +96,18 @@ class OwnDataset(ScaledTargets):
         return 1 + max(high for _, high in bounds)
 
     @cached_property
-    def _hashes(self) -> dict[str, str]:
+    def _hashes(self) -> Mapping[str, str]:
+        from gradcli.data.own_hash import sha256_of_tensors  # once there is something to hash
+
+        values: dict[str, str | hashes.Later] = {}
         kept = vars(self).get("_kept", {})
-        return {
-            name: kept[name].sha256 if name in kept else _sha256(split.inputs, split.targets)
-            for name, split in self._samples_by_split.items()
-        }
+        for name, split in self._samples_by_split.items():
+            if name in kept:
+                values[name] = kept[name].sha256
+                continue
+            pair, mapped = (split.inputs, split.targets), any(vars(self)["_mapped"][name])
+            values[name] = sha256_of_tensors(name, pair, mapped=mapped)
+        return hashes.gathered(values)
 
     @cached_property
     def _facts(self) -> Facts:
@@ -259,10 +265,3 @@ def _least(part: Tensor) -> Tensor:
 
 def _largest(part: Tensor) -> Tensor:
     return part.to(engine.int64).amax()
-
-
-def _sha256(*tensors: Tensor) -> str:
-    digest = hashlib.sha256()
-    for tensor in tensors:
-        digest.update(tensor.memoryview())
-    return digest.hexdigest()
