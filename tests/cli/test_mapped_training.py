@@ -132,3 +132,26 @@ def test_no_figure_is_told_of_a_file_that_is_written_to_meanwhile(
     ended = data(*command)
     assert (ended.code, ended.out) == (3, "")
     assert "was changed while it was in use" in ended.err
+
+
+@pytest.mark.parametrize("way", ["cut off", "overwritten"])
+def test_a_training_whose_shard_changes_ends_and_goes_on_from_its_last_checkpoint(
+    way: str, data: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = trained(data, "train", "tokens.yaml")
+    path, looks = Path("partb.bin"), []
+    content = path.read_bytes()
+
+    def spoil(closely: bool) -> None:
+        looks.append(closely)
+        if looks.count(True) == 2 and closely:
+            with path.open("r+b") as file:
+                file.truncate(40) if way == "cut off" else file.write(b"\1\0\2\0")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(hashes, "lookouts", [spoil, *hashes.lookouts])
+        ended = data("train", "tokens.yaml")
+    assert ended.code == 3
+    assert "error[E312] data file" in ended.err and "partb.bin' was changed" in ended.err
+    path.write_bytes(content)
+    assert trained(data, "resume", "last")["weights_sha256"] == whole["weights_sha256"]
