@@ -119,7 +119,7 @@ def test_without_pyarrow_csv_and_json_lines_are_read(
     [
         (b"FEA1" + bytes(20), "this is a Feather file of version 1; save it as version 2"),
         (b"\xff\xff\xff\xff" + bytes(20), "this is an Arrow stream; save it as an Arrow file"),
-        (gzip.compress(b"PAR1" + bytes(20)), "this is a Parquet file, packed once more"),
+        (gzip.compress(b"PAR1" + bytes(20), mtime=0), "this is a Parquet file, packed once more"),
         (b'[{"n": 1}]', "this is a JSON array, not a table; write one object per line"),
         (b"\x89PNG\r\n\x1a\n\0\0", "this is a PNG picture, not a table; save it as CSV"),
     ],
