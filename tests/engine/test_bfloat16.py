@@ -245,6 +245,7 @@ def assert_close(found: Tensor, wanted: Tensor, units: float) -> None:
 
 @pytest.mark.parametrize(("op", "sample"), CASES)
 def test_an_op_is_that_of_float32_on_the_rounded_inputs_rounded(op: Row, sample: Sample) -> None:
+    engine.manual_seed(1)  # else what is drawn depends on the tests before this one
     inputs = halves(sample)
     wide = [x.float() if x is not None and x.dtype is HALF else x for x in inputs]
     values, gradients = values_and_gradients(op, sample, inputs)
