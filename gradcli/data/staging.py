@@ -40,13 +40,13 @@ def gathered(stored: Tensor, places: Tensor, device: str | None) -> Tensor:
 
 def all_stored(splits: Mapping[str, Split]) -> list[Tensor]:
     """The tensors of splits that can stay on the host, each once."""
-    found = {}
+    tensors = {}
     for split in splits.values():
         if isinstance(split, Staging):
             for one in vars(getattr(split, "plain", split)).values():
                 if isinstance(one, Tensor):
-                    found[id(one.array.storage), one.array.offset, one.shape] = one
-    return list(found.values())
+                    tensors[id(one.array.storage), one.array.offset, one.shape] = one
+    return list(tensors.values())
 
 
 def nbytes(splits: Mapping[str, Split]) -> int:

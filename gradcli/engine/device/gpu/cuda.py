@@ -12,7 +12,6 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Any
 
 from cuda.bindings import driver
@@ -22,7 +21,7 @@ from gradcli.engine.device.gpu import nvrtc
 from gradcli.engine.device.gpu.arguments import Arguments, address_of
 from gradcli.engine.device.gpu.blame import failure, no_launch, no_memory
 from gradcli.engine.device.gpu.driver import Place, Ready, Replayable
-from gradcli.engine.device.gpu.staging import Ring, ring_for
+from gradcli.engine.device.gpu.staging import Ring, Staging
 from gradcli.engine.device.kernels import ffi
 from gradcli.errors import DeviceError
 from gradcli.wording import quantity
@@ -47,7 +46,7 @@ _thread = _Thread()
 os.register_at_fork(after_in_child=lambda: vars(_thread).clear())
 
 
-class Cuda:
+class Cuda(Staging):
     """One NVIDIA GPU, for one process: its threads may call it one at a time.
 
     Attributes:
@@ -82,6 +81,7 @@ class Cuda:
         self.tensor_cores = self.capability >= (8, 0)
         made_for = nvrtc.target_for(self.capability)
         self.architecture, self.note = made_for.architecture, made_for.note
+        self._staging: Any = None
         self._stage_through(STAGING)
 
     def _bind(self) -> None:
@@ -178,21 +178,12 @@ class Cuda:
             source = address_of(self._staging + begin)
             self._checked(driver.cuMemcpyHtoDAsync(to + first, source, len(piece), self._stream))
 
-    def stage(self, nbytes: int) -> None:
-        """Let two writes of so many bytes be on their way at once, if there is memory for that."""
-        self._bind()
-        before, size = self._staging, ring_for(nbytes)
-        if size <= self._ring.nbytes:
-            return
-        self.synchronize()
-        with suppress(DeviceError):  # less is slower, and no more than that
-            self._stage_through(size)
-            self._checked(driver.cuMemFreeHost(address_of(before)))
-
     def _stage_through(self, nbytes: int) -> None:
-        at = self._checked(driver.cuMemHostAlloc(nbytes, 0))
+        before, at = self._staging, self._checked(driver.cuMemHostAlloc(nbytes, 0))
         self._staging = ffi.cast("char *", at)
         self._ring = Ring(nbytes, self._mark, self._wait_for)
+        if before is not None:
+            self._checked(driver.cuMemFreeHost(address_of(before)))
 
     def at_work(self) -> bool:
         """Whether something that is queued has not run yet."""

@@ -11,7 +11,6 @@ import os
 import platform
 from collections import deque
 from collections.abc import Sequence
-from contextlib import suppress
 from itertools import pairwise
 from typing import Any
 
@@ -24,7 +23,7 @@ from gradcli.engine.device.gpu.driver import Place, Ready, Replayable, value_byt
 from gradcli.engine.device.gpu.launch import THREADS, KernelModule, over
 from gradcli.engine.device.gpu.metal_replay import Encoded, Indirect, Prepared
 from gradcli.engine.device.gpu.source import module_text, prelude_text
-from gradcli.engine.device.gpu.staging import Ring, ring_for
+from gradcli.engine.device.gpu.staging import Ring, Staging
 from gradcli.errors import DeviceError
 from gradcli.wording import quantity
 
@@ -72,7 +71,7 @@ class Batch:
             self.encoder = None
 
 
-class Metal:
+class Metal(Staging):
     """The GPU of a Mac, for one thread of one process."""
 
     name = target = "metal"
@@ -88,6 +87,7 @@ class Metal:
         self._libraries: dict[str, Any] = {}
         self._pipelines: dict[tuple[str, str], Any] = {}
         self._blocking = os.environ.get("METAL_LAUNCH_BLOCKING") == "1"  # errors name one kernel
+        self._staging: Any = None
         self._stage_through(STAGING)
         self.indirect = os.environ.get("GRADCLI_METAL_REPLAY") == "indirect"
         self.load(str(_COPIES), module_text(_COPIES, prelude_text("metal")))
@@ -151,19 +151,11 @@ class Metal:
             staged = Place(self._staging, begin)
             self.copy(Place(place.handle, place.offset + first), staged, len(piece))
 
-    def stage(self, nbytes: int) -> None:
-        """Let two writes of so many bytes be on their way at once, if there is memory for that."""
-        before, size = self._staging, ring_for(nbytes)
-        if size <= self._ring.nbytes:
-            return
-        self.synchronize()
-        with suppress(DeviceError):  # less is slower, and no more than that
-            self._stage_through(size)
-            self.free(before)
-
     def _stage_through(self, nbytes: int) -> None:
-        self._staging = self.allocate(nbytes)
+        before, self._staging = self._staging, self.allocate(nbytes)
         self._ring = Ring(nbytes, self._newest, self._wait_for)
+        if before is not None:
+            self.free(before)
 
     def at_work(self) -> bool:
         """Whether something that is queued has not run yet; the GPU begins with all of it."""

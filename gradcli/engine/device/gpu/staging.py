@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
+
+from gradcli.errors import DeviceError
 
 MOST_STAGING = 1 << 30  # bytes of a ring
 MOST_MARKS = 64  # that live at a time
@@ -15,6 +19,28 @@ def ring_for(nbytes: int) -> int:
     """The bytes of a ring through which two blocks of so many are on their way at once."""
     unit = 1 << 20
     return min(-(-2 * nbytes // unit) * unit, MOST_STAGING)
+
+
+class Staging(ABC):
+    """A driver whose writes from the host go through a ring, which grows for large ones."""
+
+    _ring: Ring
+
+    @abstractmethod
+    def synchronize(self) -> None:
+        """Wait for everything queued."""
+
+    @abstractmethod
+    def _stage_through(self, nbytes: int) -> None:
+        """Make a ring of so many bytes, and give back the memory of the one before."""
+
+    def stage(self, nbytes: int) -> None:
+        """Let two writes of so many bytes be on their way at once, if there is memory for that."""
+        size = ring_for(nbytes)
+        if size > self._ring.nbytes:
+            self.synchronize()
+            with suppress(DeviceError):  # less is slower, and no more than that
+                self._stage_through(size)
 
 
 class Ring:
