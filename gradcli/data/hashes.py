@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping
-from typing import Protocol
+
+_PATIENCE = 0.1  # seconds between two looks of whoever waits
 
 # Who looks whether mapped files are what they were when they were opened, and raises where they
 # are not; asked closely before anything is saved. Nobody, while nothing is mapped.
@@ -16,21 +18,42 @@ def look_out(closely: bool = False) -> None:
         lookout(closely)
 
 
-class Later(Protocol):
-    """A hash that is still to come.
+class Later:
+    """A hash that is still to come, as a thread reads what it is of.
 
     Attributes:
-        fault: what is wrong with the file, as far as it was read.
+        fault: what is wrong with that, as far as it was read.
     """
 
-    fault: Exception | None
+    def __init__(self, title: str, size: int) -> None:
+        """Whoever waits is told `title`, and how many of `size` bytes were read."""
+        self.fault: Exception | None = None
+        self._title, self._size = title, size
+        self._bytes = 0  # that were read
+        self._sha256: str | None = None
+        self._ended = threading.Event()
 
     @property
     def ready(self) -> bool:
-        """Whether it is there."""
+        """Whether the end was reached, or a fault was met."""
+        return self._ended.is_set()
 
     def result(self) -> str:
         """The hash, once it is there; raises the fault."""
+        if not self._ended.is_set():
+            self._wait()
+        if self.fault is not None:
+            raise self.fault
+        assert self._sha256 is not None, "what was read has a hash"
+        return self._sha256
+
+    def _wait(self) -> None:
+        from gradcli.data.prepared.progress import Progress  # nobody waits for small data
+
+        with Progress(self._title, self._size, "B") as progress:
+            progress.advance(0)  # begins it
+            while not self._ended.wait(_PATIENCE):
+                progress.advance(self._bytes - progress.done)
 
 
 class Hashes(Mapping[str, str]):

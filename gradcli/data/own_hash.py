@@ -12,7 +12,6 @@ from gradcli.data.hashes import Later
 from gradcli.engine import Tensor
 
 BLOCK = 1 << 20  # bytes that are hashed at once
-_PATIENCE = 0.1  # seconds between two looks of whoever waits
 
 
 def sha256_of_tensors(split: str, tensors: Sequence[Tensor], *, mapped: bool) -> str | Later:
@@ -26,54 +25,25 @@ def sha256_of_tensors(split: str, tensors: Sequence[Tensor], *, mapped: bool) ->
     return reading
 
 
-class TensorReading:
-    """The hash of tensors while a thread reads them.
-
-    Attributes:
-        fault: what went wrong, as far as they were read.
-    """
+class TensorReading(Later):
+    """The hash of tensors while a thread reads them."""
 
     def __init__(self, split: str, tensors: Sequence[Tensor], size: int) -> None:
-        self.fault: Exception | None = None
-        self._split, self._size = split, size
-        self._bytes: list[memoryview[Any]] = [one.memoryview().cast("B") for one in tensors]
-        self._done = 0
-        self._sha256 = ""
-        self._ended = threading.Event()
-
-    @property
-    def ready(self) -> bool:
-        """Whether the end was reached."""
-        return self._ended.is_set()
+        super().__init__(f"hashing split '{split}'", size)
+        self._unread: list[memoryview[Any]] = [one.memoryview().cast("B") for one in tensors]
 
     def read(self) -> None:
         """Read them to the end."""
         digest = hashlib.sha256()
         try:
-            for numbers in self._bytes:
+            for numbers in self._unread:
                 for begin in range(0, len(numbers), BLOCK):
                     block = numbers[begin : begin + BLOCK]
                     digest.update(block)  # lets other threads run
-                    self._done += len(block)
+                    self._bytes += len(block)
             self._sha256 = digest.hexdigest()
         except Exception as error:  # whoever waits for the hash is told
             self.fault = error
         finally:
-            self._bytes = []
+            self._unread = []
             self._ended.set()
-
-    def result(self) -> str:
-        """The hash; whoever waits for it tells how far it is."""
-        if not self._ended.is_set():
-            self._wait()
-        if self.fault is not None:
-            raise self.fault
-        return self._sha256
-
-    def _wait(self) -> None:
-        from gradcli.data.prepared.progress import Progress  # nobody waits for small data
-
-        with Progress(f"hashing split '{self._split}'", self._size, "B") as progress:
-            progress.advance(0)  # begins it
-            while not self._ended.wait(_PATIENCE):
-                progress.advance(self._done - progress.done)

@@ -73,7 +73,7 @@ def test_large_mapped_arrays_are_hashed_while_the_training_begins(
 
 def test_what_goes_wrong_is_told_to_whoever_waits() -> None:
     reading = own_hash.TensorReading("train", [engine.zeros(3)], 12)
-    reading._bytes[0].release()
+    reading._unread[0].release()
     reading.read()
     assert isinstance(reading.fault, ValueError)
     with pytest.raises(ValueError, match="released memoryview"):

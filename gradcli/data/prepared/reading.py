@@ -10,33 +10,28 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gradcli.data.files import check_sums, reading, shown
+from gradcli.data.hashes import Later
 from gradcli.data.prepared.identity import BLOCK, FileIdentity, Remembering, recall
 from gradcli.data.prepared.number_checks import Check
-from gradcli.data.prepared.progress import Progress
 from gradcli.errors import DataError, GradcliError
 
-_PATIENCE = 0.1  # seconds between two looks of whoever waits
 
-
-class FileReading:
+class FileReading(Later):
     """One file that is read to its end; what it is known to be already, it need not be.
 
     Attributes:
-        fault: what is wrong with it, as far as it was read.
         elsewhere: a file of this name in another folder that SHA256SUMS lists in its place.
     """
 
     def __init__(
         self, path: Path, identity: FileIdentity, check: Check | None, cache: Path | None = None
     ) -> None:
+        super().__init__(f"reading {shown(path.name)}", identity.size)
         self.path = path
-        self.fault: Exception | None = None
         self.elsewhere: str | None = None
         self._identity = identity
         self._check = check
         self._cache = cache
-        self._bytes = 0  # that were read
-        self._ended = threading.Event()
         self._sha256 = recall(path, identity, self._checks(), cache)
         if self._sha256 is not None:
             self._compare(self._sha256)
@@ -44,26 +39,6 @@ class FileReading:
 
     def _checks(self) -> tuple[str, ...]:
         return () if self._check is None else (self._check.name,)
-
-    @property
-    def ready(self) -> bool:
-        """Whether the end was reached, or a fault was met."""
-        return self._ended.is_set()
-
-    def result(self) -> str:
-        """The hash; whoever waits for it tells how far it is."""
-        if not self._ended.is_set():
-            self._wait()
-        if self.fault is not None:
-            raise self.fault
-        assert self._sha256 is not None, "a file that was read has a hash"
-        return self._sha256
-
-    def _wait(self) -> None:
-        with Progress(f"reading {shown(self.path.name)}", self._identity.size, "B") as progress:
-            progress.advance(0)  # begins it
-            while not self._ended.wait(_PATIENCE):
-                progress.advance(self._bytes - progress.done)
 
     def read(self, remembering: Remembering) -> None:
         """Read it to its end, or to the first fault."""
