@@ -75,7 +75,7 @@ KERNEL_REAL(dropout_forward,  dropout,      2, 2, 0, "* 3L * *U", .draws = 1)
 KERNEL_REAL(dropout_backward, dropout_grad, 2, 1, 0, "* *U *", .draws = 1)
 KERNEL_ALL(randint,  random_integers, 1, 1, 1, "3L .L")
 KERNEL_ALL(randperm, randperm,        1, 1, 1, "3L nL")
-KERNEL_ALL(digest_numbers, digest_numbers, 1, 1, 1, "kU nL")
+KERNEL_REAL(digest_numbers, digest_numbers, 1, 1, 1, "kU nD")
 
 /* optim.h, optim_adaptive.h */
 KERNEL_REAL(sgd_step,          blocks, 2, 1, 0, "* 2D *", .updates = ALL)

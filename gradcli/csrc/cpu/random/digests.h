@@ -75,8 +75,9 @@ static inline int64_t gc_digest_number(gc_digest_words *text, int lane, int64_t 
 }
 #endif
 
-/* y[i] = the first 8 bytes of BLAKE2b, of 16, of a text and then i in decimals, as a number of the
- * same order. */
+/* y[i] = the first 8 bytes of BLAKE2b, of 16, of a text and then i in decimals, as an int64 of the
+ * same order. y is of doubles by name, for only the kernels of floats have the machine's vectors.
+ */
 static int NAME(plan_digest_numbers)(const gc_call *call, gc_plan *plan, gc_error *error) {
   GC_REQUIRE(call->tensors[0].shape[0] <= GC_DIGEST_TEXT, 0, "at most 108 bytes");
   const int64_t count = call->tensors[1].shape[0];
