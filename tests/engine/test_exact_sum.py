@@ -63,6 +63,17 @@ def test_many_numbers_are_added_without_error_and_so_are_their_squares(size: int
     assert exact_sum(values, marks, 1.5, 2.0) == math.fsum(squares)
 
 
+def test_squares_are_those_of_pow_to_the_last_bit() -> None:
+    rng = random.Random(7)
+    values = [rng.gauss(0, 1) * 10.0 ** rng.choice((0, 0, -3, 90, -140, -170)) for _ in range(4000)]
+    # Whose squares lie near a power of two, where the digits below it are half as wide.
+    values += [math.sqrt(2.0**n) * (1 + k * 2.0**-52) for n in range(-9, 9) for k in range(-9, 9)]
+    values += [2.0**n * (1 + k * 2.0**-53) for n in range(-9, 9) for k in range(-9, 9)]
+    for value in [*values, 0.0, -3.5, 5e-324, 1e154, math.nan]:
+        expected, result = value**2.0, exact_sum([value], power=2.0)
+        assert result == expected or (math.isnan(expected) and math.isnan(result)), value
+
+
 def test_a_million_of_the_largest_numbers_carry() -> None:
     values = [1.7e308, -1.7e308] * 40_000 + [2.5]
     assert exact_sum(values) == 2.5
