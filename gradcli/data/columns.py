@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from gradcli import engine
@@ -22,7 +23,8 @@ from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
 from gradcli.wording import listed
 
-ROWS = 1 << 15  # encoded together
+_TOGETHER = 1 << 20  # numbers: rows of about so many are encoded at once
+Rows = slice | Tensor  # some rows of a table: a stretch, or their numbers
 
 
 @dataclass(frozen=True)
@@ -42,31 +44,44 @@ class Encoder:
         """How many numbers one row becomes."""
         return len(self.numeric) + sum(len(table) for table in self.category.values())
 
-    def encode(self, table: TypedTable, order: Tensor | None = None) -> Iterator[Tensor]:
-        """The rows in an order, some at a time, as float32 of shape (rows, width).
+    def encode(self, table: TypedTable) -> Tensor:
+        """All rows in the order of the table, as float32 of shape (rows, width).
 
         A row is the numeric columns, then one number for each category of each column. A missing
         number becomes the mean; a missing category its training frequencies, which are the means of
         its columns.
         """
+        whole = engine.empty(table.count, self.width, dtype=engine.float32)
+        columns = self._columns(table)
+        for rows in self.stretches(table.count):
+            _fill(whole[rows], columns, rows)
+        return whole
+
+    def in_order(self, table: TypedTable, order: Tensor) -> Iterator[Tensor]:
+        """The same rows in another order, some at a time."""
+        columns = self._columns(table)
+        for stretch in self.stretches(table.count):
+            places = order[stretch]
+            rows = engine.empty(places.shape[0], self.width, dtype=engine.float32)
+            _fill(rows, columns, places)
+            yield rows
+
+    def stretches(self, count: int) -> Iterator[slice]:
+        """The rows 0 to count - 1, some at a time: neither many calls nor much memory."""
+        together = _TOGETHER // max(1, self.width) + 1
+        return (slice(at, at + together) for at in range(0, count, together))
+
+    def _columns(self, table: TypedTable) -> list[Callable[[Rows], Tensor]]:
+        """What gives the inputs in some rows of each column, of shape (rows, inputs)."""
         numbers = [
-            (x, bool(engine.isnan(x).any().item()), three)
-            for x, three in ((_float64(table.numbers[n]), t) for n, t in self.numeric.items())
+            partial(_scaled, _float64(table.numbers[name]), *three)
+            for name, three in self.numeric.items()
         ]
         words = [
-            (self._places(table, name, table.words[name]), _one_hot(shares))
+            partial(_indicated, self._places(table, name, table.words[name]), _one_hot(shares))
             for name, shares in self.category.items()
         ]
-        for at in range(0, table.count, ROWS):
-            columns = [
-                _scaled(_rows(x, order, at), *three, has_gaps=has_gaps)
-                for x, has_gaps, three in numbers
-            ]
-            columns += [
-                engine.index_select(one_hot, 0, _rows(places, order, at))
-                for places, one_hot in words
-            ]
-            yield engine.cat(columns, dim=1)
+        return [*numbers, *words]
 
     def _places(self, table: TypedTable, name: str, column: WordColumn) -> Tensor:
         """The row of each word's code in `_one_hot`, of which the last one is for gaps."""
@@ -119,19 +134,31 @@ def _float64(values: array[float]) -> Tensor:
     return engine.frombuffer(values, dtype=engine.float64)
 
 
-def _rows(whole: Tensor, order: Tensor | None, at: int) -> Tensor:
-    """The next rows of a column; without an order, in that of the file."""
-    if order is None:
-        return whole[at : at + ROWS]
-    return engine.index_select(whole, 0, order[at : at + ROWS])
+def _fill(rows: Tensor, columns: Sequence[Callable[[Rows], Tensor]], places: Rows) -> None:
+    """Put the inputs of each column side by side, which takes less memory than joining them."""
+    end = 0
+    for column in columns:
+        inputs = column(places)
+        begin, end = end, end + inputs.shape[1]
+        rows[:, begin:end] = inputs
 
 
-def _scaled(values: Tensor, fill: float, shift: float, scale: float, *, has_gaps: bool) -> Tensor:
+def _at(whole: Tensor, places: Rows) -> Tensor:
+    return whole[places] if isinstance(places, slice) else engine.index_select(whole, 0, places)
+
+
+def _scaled(whole: Tensor, fill: float, shift: float, scale: float, places: Rows) -> Tensor:
     """(x - shift) / scale in float64, rounded once to float32, as a column."""
-    if has_gaps:
-        values = engine.where(engine.isnan(values), engine.full_like(values, fill), values)
+    values = _at(whole, places)
+    gaps = engine.isnan(values)
+    if gaps.any().item():
+        values = engine.where(gaps, engine.full_like(values, fill), values)
     by = engine.tensor([shift, scale], dtype=engine.float64)
     return ((values - by[0]) / by[1]).to(engine.float32).reshape(-1, 1)
+
+
+def _indicated(codes: Tensor, one_hot: Tensor, places: Rows) -> Tensor:
+    return engine.index_select(one_hot, 0, _at(codes, places))
 
 
 def _one_hot(shares: Mapping[str, float]) -> Tensor:

@@ -342,7 +342,7 @@ def _begins(test: Labelled | None) -> list[int]:
 
 
 def _encoded(table: TypedTable, facts: DataFacts) -> Tensor:
-    return engine.cat(list(Encoder.of(facts).encode(table)))
+    return Encoder.of(facts).encode(table)
 
 
 def known_classes(table: TypedTable, target: str, facts: DataFacts) -> Tensor:

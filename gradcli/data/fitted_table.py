@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli import engine
 from gradcli.data.column_kinds import ColumnKind, kind_in
-from gradcli.data.columns import ROWS, Encoder, classes_in, values_in
+from gradcli.data.columns import Encoder, classes_in, values_in
 from gradcli.data.facts import CategoryColumn, DataFacts, NumericColumn
 from gradcli.data.files import shown
 from gradcli.data.order import order_of
@@ -93,15 +93,12 @@ class FittedTable:
     def inputs(self) -> Iterator[Tensor]:
         """The input numbers of all rows in order, some rows at a time."""
         if self.table.count * self.encoder.width > _WHOLE:
-            yield from self.encoder.encode(self.table, self.order)
+            yield from self.encoder.in_order(self.table, self.order)
             return
         # A row is found faster than a number in each column.
-        whole, end = engine.empty(self.table.count, self.encoder.width, dtype=engine.float32), 0
-        for rows in self.encoder.encode(self.table):
-            begin, end = end, end + rows.shape[0]
-            whole[begin:end] = rows
-        for at in range(0, self.table.count, ROWS):
-            yield engine.index_select(whole, 0, self.order[at : at + ROWS])
+        whole = self.encoder.encode(self.table)
+        for rows in self.encoder.stretches(self.table.count):
+            yield engine.index_select(whole, 0, self.order[rows])
 
     def targets(self) -> Tensor:
         """The targets of all rows in order: classes as int64, or numbers as float32."""

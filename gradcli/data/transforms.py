@@ -89,7 +89,7 @@ def row_inputs(samples: Any, facts: DataFacts) -> Tensor:
     roles = roles_of([one.name for one in facts.numeric], [one.name for one in facts.category])
     gaps = Gaps(facts.missing or "error", frozenset())
     table = collect(CellsReader(HERE, columns), roles, gaps, first=0)
-    return engine.cat(list(Encoder.of(facts).encode(table)))
+    return Encoder.of(facts).encode(table)
 
 
 def _cell(value: Any) -> str:

@@ -94,8 +94,7 @@ def test_inputs_and_targets_have_the_bits_of_the_plain_way(
 ) -> None:
     for number in range(12):
         if number % 2:  # several blocks, and every other time row by row
-            monkeypatch.setattr(columns, "ROWS", 7)
-            monkeypatch.setattr(fitted_table, "ROWS", 7)
+            monkeypatch.setattr(columns, "_TOGETHER", 50)
             monkeypatch.setattr(fitted_table, "_WHOLE", (number % 4 == 1) << 24)
         rng = random.Random(f"{missing} {task} {number}")
         path = tmp_path / "table.csv"
