@@ -26,6 +26,7 @@ from gradcli.data.split import SplitMap, check_stratify, group_of, stratify_of
 from gradcli.data.sums import SUMS
 from gradcli.data.tabular.collected import Gaps, TypedTable, collect, without_gaps
 from gradcli.data.tabular.header import need
+from gradcli.data.tabular.opening import reader_ahead
 from gradcli.data.tabular.reader import FIRST_ROW, Role
 from gradcli.data.tabular.table_files import (
     by_role,
@@ -213,7 +214,7 @@ class CsvSource(InTime, ScaledTargets, Cached):
         from gradcli.data.prepared.sets import Recipe, prepared
 
         cache, files = cache_folder(self.cache), self.places()
-        hashes = sha256_of_all(files.values(), cache=cache)
+        hashes = sha256_of_all(files.values(), reader_ahead(next(iter(files.values()))), cache)
         sources = {role: (path, hashes[path]) for role, path in files.items()}
         recipe = Recipe("csv", VERSION, self._shaping(), sources)
         return prepared(recipe, lambda writer: self._write(writer, files), cache)

@@ -81,7 +81,7 @@ def numbers_in(cells: Any) -> Numbers:
 
 
 def floats_in(cells: Any) -> Numbers | None:
-    """The numbers of a column of float64; None where one does not fit float32."""
+    """The numbers of a column of float64, in chunks or not; None where one is beyond float32."""
     if not cells.null_count:
         values = array_of("d", cells)
         return Numbers(values, {}) if all_fit(values) else None
@@ -121,10 +121,11 @@ def _counts(kind: Any) -> bool:
 
 
 def array_of(code: str, cells: Any) -> array[Any]:
-    """The values of an array without gaps."""
+    """The values of an array, or of one in chunks, without gaps."""
     numbers = array(code)
     wide = numbers.itemsize
-    begin = cells.offset * wide
-    if len(cells):
-        numbers.frombytes(memoryview(cells.buffers()[1])[begin : begin + len(cells) * wide])
+    for chunk in cells.chunks if isinstance(cells, pa.ChunkedArray) else [cells]:
+        begin = chunk.offset * wide
+        if len(chunk):
+            numbers.frombytes(memoryview(chunk.buffers()[1])[begin : begin + len(chunk) * wide])
     return numbers

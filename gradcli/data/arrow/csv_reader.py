@@ -17,7 +17,7 @@ from gradcli.data.tabular.pieces import texts
 from gradcli.data.tabular.reader import Block, Numbers, Role, WithHeaderRow, Words
 
 _GAPS = ("", "NA")
-_CHUNK = 1 << 18  # bytes that one thread parses
+_CHUNK = 1 << 19  # bytes that one thread parses
 _WORD = pa.dictionary(pa.int32(), pa.string())
 _POOL = pa.system_memory_pool()  # it gives back what others keep for later
 _FAILED = re.compile(r"CSV column #(\d+)")
@@ -123,7 +123,7 @@ class _Columns:
                 continue
             floats, large = {}, set()
             for name in [name for name, kind in types.items() if kind == pa.float64()]:
-                numbers = floats_in(self._column(columns, name))
+                numbers = floats_in(columns.column(self._places[name]))
                 if numbers is None:
                     large.add(name)
                 else:

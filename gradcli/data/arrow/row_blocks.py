@@ -13,7 +13,7 @@ from gradcli.data.csv_rows import COLUMN_LIMIT, FIELD_LIMIT, parse_rows
 from gradcli.data.tabular.pieces import BOM
 from gradcli.errors import DataError
 
-BLOCK = 1 << 20  # bytes; enough for some threads
+BLOCK = 1 << 21  # bytes; enough for some threads
 _WINDOW = FIELD_LIMIT // 2  # a cell that is too long covers one of these
 _LONGEST = 8 * BLOCK  # of rows that do not end
 _EMPTY_LINES = (b"\n\n", b"\n\r", b"\r\r")

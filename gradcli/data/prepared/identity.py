@@ -24,6 +24,7 @@ from gradcli.errors import DataError, RunError
 
 verify_data = False  # `--verify-data`: hash always
 BLOCK = 1 << 20
+_HASHED = 8 * BLOCK  # at once
 YOUNG = 2_000_000_000  # nanoseconds: a later edit could leave the same times on some disks
 _OFTEN = 1.0  # seconds between two times that hashes are kept, of many small files
 Advance = Callable[[int], object]
@@ -239,9 +240,11 @@ def _hash_in(entry: Any, identity: FileIdentity) -> str | None:
 
 def hashed(path: Path, progress: Advance | None = None) -> tuple[str, FileIdentity]:
     """The hash of a file, read in blocks, and the identity that it had all the time."""
-    digest, block = hashlib.sha256(), bytearray(BLOCK)
     with reading(path) as file:
         before = os.fstat(file.fileno())
+        # Between two blocks this thread may have to wait for others that run Python.
+        block = bytearray(min(_HASHED, before.st_size + 1))
+        digest = hashlib.sha256()
         while count := file.readinto(block):
             digest.update(memoryview(block)[:count])
             if progress is not None:

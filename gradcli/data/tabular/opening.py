@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
+from gradcli.data.background import Background
 from gradcli.data.files import Loaded, read, shown
 from gradcli.data.foreign import kind_of_text
 from gradcli.data.inflate import is_gzip
@@ -65,6 +67,27 @@ def open_table(file: Path | Loaded, delimiter: str, advance: Advance | None = No
         if kind is None:
             raise
         raise no_table(error, source, kind) from None
+
+
+def reader_ahead(path: Path) -> Advance:
+    """Told of the first bytes that are hashed of a large file, it imports the reader in a thread.
+
+    A wrong guess of the reader costs work and changes nothing.
+    """
+    started: list[Background[None]] = []
+
+    def advance(_: int) -> None:
+        if not started:
+            started.append(Background(partial(_import_reader, read(path, 4096))))
+
+    return advance
+
+
+def _import_reader(start: bytes) -> None:
+    if find_spec("pyarrow") is None or start.removeprefix(BOM).lstrip().startswith(b"{"):
+        return
+    binary = any(start.startswith(row[0]) for row in _BINARY)
+    import_module(f"gradcli.data.arrow.{'files' if binary else 'csv_reader'}")
 
 
 def is_packed(start: bytes) -> bool:

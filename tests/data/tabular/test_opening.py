@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import queue
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -134,6 +135,34 @@ def test_pyarrow_reads_large_csv_files_alone(tmp_path: Path) -> None:
     expected = "ArrowCsvReader" if find_spec("pyarrow") else "CsvReader"
     assert type(open_table(path, ",")).__name__ == expected
     assert type(open_table(load(path), ",")).__name__ == "CsvReader"
+
+
+@pytest.mark.parametrize(
+    ("start", "installed", "module"),
+    [
+        (b"a,b\n1,2\n", True, "gradcli.data.arrow.csv_reader"),
+        (b"PAR1", True, "gradcli.data.arrow.files"),
+        (b'\xef\xbb\xbf {"a": 1}\n', True, None),
+        (b"a,b\n1,2\n", False, None),
+    ],
+)
+def test_a_reader_is_imported_once_its_file_is_hashed(
+    start: bytes,
+    installed: bool,
+    module: str | None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    path, imported = tmp_path / "table", queue.SimpleQueue[str]()
+    path.write_bytes(start)
+    monkeypatch.setattr(opening, "find_spec", lambda name: object() if installed else None)
+    monkeypatch.setattr(opening, "import_module", imported.put)
+    advance = opening.reader_ahead(path)
+    for _ in range(3):
+        advance(8)
+    if module is not None:
+        assert imported.get(timeout=10) == module
+    assert imported.empty()
 
 
 def test_zstd_that_is_cut_off_or_a_bomb_is_refused(tmp_path: Path) -> None:
