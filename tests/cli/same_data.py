@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import random
 import sys
+import zipfile
 from array import array
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -79,25 +81,28 @@ def _story() -> None:
     Path("story.txt").write_text("".join(draw.choice("abcdeé \n") for _ in range(2000)))
 
 
-def _archive() -> None:
-    numpy = pytest.importorskip("numpy")
-    draw = numpy.random.default_rng(1)
-    numpy.savez("data.npz", x=draw.random((30, 5)), y=numpy.arange(30) % 3)
-
-
-def write_npy(name: str, kind: str, shape: tuple[int, ...], numbers: array[int]) -> None:
-    """A file as numpy.save writes it."""
+def npy(kind: str, shape: tuple[int, ...], numbers: array[Any]) -> bytes:
+    """What numpy.save writes."""
     text = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}"
     text += " " * (117 - len(text)) + "\n"
     head = b"\x93NUMPY\1\0" + len(text).to_bytes(2, "little")
-    Path(name).write_bytes(head + text.encode() + numbers.tobytes())
+    return head + text.encode() + numbers.tobytes()
+
+
+def _archive() -> None:
+    draw = random.Random(1)
+    with zipfile.ZipFile("data.npz", "w") as file:
+        inputs = array("d", (draw.random() for _ in range(150)))
+        file.writestr("x.npy", npy("<f8", (30, 5), inputs))
+        file.writestr("y.npy", npy("<i8", (30,), array("q", (row % 3 for row in range(30)))))
 
 
 def _arrays() -> None:
     draw = random.Random(3)
     pixels: array[int] = array("B", draw.randbytes(60 * 20))
-    write_npy("x.npy", "|u1", (60, 1, 4, 5), pixels)
-    write_npy("y.npy", "<i8", (60,), array("q", (draw.randrange(3) for _ in range(60))))
+    Path("x.npy").write_bytes(npy("|u1", (60, 1, 4, 5), pixels))
+    labels = array("q", (draw.randrange(3) for _ in range(60)))
+    Path("y.npy").write_bytes(npy("<i8", (60,), labels))
 
 
 def _tokens() -> None:

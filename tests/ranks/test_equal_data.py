@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 from jobs import ROOT, environment, started
 
+sys.path.insert(0, str(ROOT / "tests" / "cli"))
+from same_data import MODELS
+
 pytestmark = pytest.mark.mpi
 
 SCRIPT = str(ROOT / "tests" / "cli" / "same_data.py")
@@ -23,8 +26,7 @@ def weights(ranks: int, way: str, cwd: Path) -> str:
     return str(json.loads(ended.out)["weights_sha256"])
 
 
-# Pictures, archives and bytes differ from these in how they are prepared, not in what is read then.
-@pytest.mark.parametrize("kind", ["table", "series", "characters", "arrays", "tokens"])
+@pytest.mark.parametrize("kind", MODELS)
 def test_any_number_of_ranks_and_any_way_end_in_the_same_weights(kind: str, tmp_path: Path) -> None:
     command = [sys.executable, SCRIPT, "make", kind]
     subprocess.run(command, cwd=tmp_path, env=environment(), check=True)
