@@ -119,7 +119,10 @@ def _split(trained: Trained, name: str) -> Split:
 
 def _new_split(trained: Trained, data: Path) -> Split:
     """New data with targets, where the model computes."""
-    found = trained.job.dataset.read_split(data)
-    for note in found.notes:
+    from gradcli.data import staging
+
+    new = trained.job.dataset.read_split(data)
+    splits, notes = staging.placed({"data": new.split}, trained.device)
+    for note in (*new.notes, *notes):
         output.say_aside(note)
-    return found.split.to(trained.device)
+    return splits["data"]

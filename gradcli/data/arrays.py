@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Protocol
+from typing import Annotated
 
 from gradcli import engine
 from gradcli.data import npy
+from gradcli.data.array_files import (
+    Opened,
+    is_large,
+    npy_header,
+    npy_tensor,
+    npz_header,
+    npz_tensor,
+    wait_for,
+)
+from gradcli.data.cached import Cached
 from gradcli.data.dataset import Facts, Labelled, LoadedData, Unseen
 from gradcli.data.facts import DataFacts
-from gradcli.data.files import Loaded, load, shown
-from gradcli.data.hashes import Later, gathered
+from gradcli.data.files import read, shown
+from gradcli.data.hashes import gathered
 from gradcli.data.images import check_labels, check_shape, unseen
-from gradcli.data.npy import Header, Npy
+from gradcli.data.npy import Header
 from gradcli.data.pictures import OwnPictures, Statistic, splits_of
-from gradcli.data.samples import Samples, tensor_of
+from gradcli.data.samples import Samples
 from gradcli.data.split import check_stratify
 from gradcli.data.targets import ScaledTargets
 from gradcli.dataclass import dataclass
@@ -24,19 +34,8 @@ from gradcli.errors import ConfigError, DataError
 LABELS = 1 << 20  # that are looked at together
 
 
-class Opened(Protocol):
-    """A file that was read or mapped."""
-
-    @property
-    def sha256(self) -> str | Later:
-        """Its hash, perhaps still to come."""
-
-    def notes(self) -> tuple[str, ...]:
-        """What is worth telling of it."""
-
-
 @dataclass(frozen=True, kw_only=True)
-class Arrays(ScaledTargets, OwnPictures):
+class Arrays(Cached, ScaledTargets, OwnPictures):
     """What both formats share: which array is what, and how it is cut and scaled."""
 
     TEST = "test_inputs"
@@ -61,13 +60,12 @@ class Arrays(ScaledTargets, OwnPictures):
         """The header of an array, without its numbers."""
         raise NotImplementedError(f"{type(self).__name__} has no header")
 
-    def array(self, name: str, opened: dict[Path, Opened]) -> Npy:
-        """An array whole; `opened` keeps the files that were read."""
-        raise NotImplementedError(f"{type(self).__name__} has no array")
-
     def stored(self, name: str, opened: dict[Path, Opened]) -> Tensor:
-        """An array as a tensor, its numbers checked, or about to be checked in the background."""
-        return tensor(self.array(name, opened), self.named(name))
+        """An array as a tensor, its numbers checked, or about to be checked in the background.
+
+        `opened` keeps the files that were read or mapped.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no stored")
 
     def named(self, name: str) -> str:
         """An array's name for messages."""
@@ -211,41 +209,43 @@ class Arrays(ScaledTargets, OwnPictures):
 
         Where that was an .npy file, the archive must hold one array only.
         """
-        data, source = load(path).data, shown(path)
-        packed = data[:4] == npy.ZIP
-        key = facts.array or (only_name(data, source) if packed else "")
-        numbers = npy.unpack(data, key, source) if packed else npy.parse(data, source)
-        return unseen(new_tensor(numbers, facts, source), scale_of(numbers.header), facts, path)
+        opened: dict[Path, Opened] = {}
+        if read(path, len(npy.ZIP)) == npy.ZIP:
+            name = facts.array or _only_name(path)
+            header, large = npz_header(path, name), is_large(npz_header(path, name))
+            shape = _new_shape(header, facts, shown(path))
+            numbers = npz_tensor(path, name, opened, self.cache, large=large)
+        else:
+            header = npy_header(path)
+            shape = _new_shape(header, facts, shown(path))
+            numbers = npy_tensor(path, opened, self.cache)
+        wait_for(opened)
+        return unseen(numbers.reshape(shape), scale_of(header), facts, path)
 
     def new_split(self, path: Path, facts: DataFacts) -> Labelled:
         """Samples and targets under the names that were trained on."""
         new = self.at(path)
         opened: dict[Path, Opened] = {}
         x, y = new._heads(new.inputs, new.targets)
-        inputs = new_tensor(new.array(new.inputs, opened), facts, new.named(new.inputs))
-        if y is None or new.targets is None:
+        shape = _new_shape(x, facts, new.named(new.inputs))
+        inputs = new.stored(new.inputs, opened).reshape(shape)
+        if y is None or new.targets is None or self.target == "input":
+            wait_for(opened)
             return self.new_samples(inputs, engine.zeros(x.shape[0]), scale_of(x), facts)
         source = new.named(new.targets)
         if is_float(y) != (facts.classes is None) or (is_float(y) and _width(y) != facts.target):
             raise DataError(
                 f"{source}: {y} are not targets as the model was trained on", code="E305"
             )
-        numbers = tensor(new.array(new.targets, opened), source)
-        targets = checked_targets(numbers, facts.classes, source)
+        targets = checked_targets(new.stored(new.targets, opened), facts.classes, source)
+        wait_for(opened)
         return self.new_samples(inputs, targets, scale_of(x), facts)
 
 
-def opened_file(path: Path, opened: dict[Path, Opened]) -> Loaded:
-    """A file in memory, read the first time that it is asked for."""
-    there = opened.get(path)
-    if not isinstance(there, Loaded):
-        opened[path] = there = load(path)
-    return there
-
-
-def only_name(data: bytes, source: str) -> str:
+def _only_name(path: Path) -> str:
     """The one array of an archive."""
-    names = npy.names(data, source)
+    source = shown(path)
+    names = npy.names(path, source)
     if len(names) != 1:
         raise DataError(
             f"{source}: it has {', '.join(sorted(names)) or 'no arrays'}; the model was trained on "
@@ -255,14 +255,13 @@ def only_name(data: bytes, source: str) -> str:
     return names[0]
 
 
-def new_tensor(array: Npy, facts: DataFacts, source: str) -> Tensor:
-    """Samples of new data, of the shape that was trained on."""
-    if not array.header.shape or not array.header.shape[0]:
-        raise DataError(f"{source}: {array.header} holds no samples", code="E305")
-    shape = sample_shape(array.header)
+def _new_shape(header: Header, facts: DataFacts, source: str) -> tuple[int, ...]:
+    """That of all samples of new data; one of them is as those that were trained on."""
+    if not header.shape or not header.shape[0]:
+        raise DataError(f"{source}: {header} holds no samples", code="E305")
+    shape = sample_shape(header)
     check_shape(shape, facts, source)
-    x = tensor(array, source)
-    return x.reshape(x.shape[0], *shape)
+    return (header.shape[0], *shape)
 
 
 def checked_targets(targets: Tensor, classes: int | None, source: str) -> Tensor:
@@ -305,24 +304,3 @@ def sample_shape(header: Header) -> tuple[int, ...]:
 def scale_of(header: Header) -> float:
     """Bytes are divided by 255, so that they lie in 0..1; other types are taken as they are."""
     return 255.0 if header.dtype == "uint8" else 1.0
-
-
-def tensor(array: Npy, source: str, first: int = 0) -> Tensor:
-    """The array as a tensor, rows first; floats are checked to be numbers; `first` is row 0."""
-    header = array.header
-    if header.fortran:
-        turned = tensor_of(array.numbers, header.shape[::-1])
-        numbers = turned.permute(*range(turned.ndim)[::-1]).contiguous()
-    else:
-        numbers = tensor_of(array.numbers, header.shape)
-    if numbers.is_floating_point() and numbers.numel():
-        bad = engine.isfinite(numbers).logical_not().reshape(-1).to(engine.uint8)
-        if bad.amax().item():
-            index = int(bad.argmax().item())
-            sample = first + index * header.shape[0] // numbers.numel()
-            raise DataError(
-                f"{source}: sample {sample} holds {numbers.reshape(-1)[index].item()}, "
-                "expected numbers of float32",
-                code="E305",
-            )
-    return numbers

@@ -148,12 +148,8 @@ class LoadedData:
 
         No more than `memory` bytes are to be used there, if there is such a limit.
         """
-        free = staging.free_on(device, memory)
-        why = "" if free is None else staging.why_staged(self.splits, free)
-        if why:
-            notes = (*self.notes, staging.note(self.splits, device, why))
-            return replace(self, splits=staging.staged(self.splits, device), notes=notes)
-        return replace(self, splits={name: s.to(device) for name, s in self.splits.items()})
+        splits, notes = staging.placed(self.splits, device, memory)
+        return replace(self, splits=splits, notes=(*self.notes, *notes))
 
     def read(self, path: Path) -> Unseen:
         """The samples of a new file, for prediction."""

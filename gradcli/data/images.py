@@ -12,14 +12,14 @@ from gradcli import engine
 from gradcli.data import files
 from gradcli.data.background import Background
 from gradcli.data.cached import Cached
-from gradcli.data.dataset import Facts, Labelled, LoadedData, Unseen
+from gradcli.data.dataset import Facts, Labelled, LaterInputs, LoadedData, Unseen
 from gradcli.data.facts import DataFacts
 from gradcli.data.files import Loaded, read, shown
 from gradcli.data.hashes import gathered
 from gradcli.data.idx import Header, Idx, read_header, read_idx
 from gradcli.data.inflate import is_gzip
-from gradcli.data.pictures import OwnPictures, Statistic, splits_of
-from gradcli.data.samples import InFiles, Samples, padded, scaled, tensor_of
+from gradcli.data.pictures import OwnPictures, Statistic, splits_of, unlabelled
+from gradcli.data.samples import InFiles, Samples, tensor_of
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
 from gradcli.errors import ConfigError, DataError
@@ -129,14 +129,14 @@ class IdxSource(Cached, OwnPictures):
 
     def new_inputs(self, path: Path, facts: DataFacts) -> Unseen:
         """Samples from another IDX file of the same shape."""
-        inputs, scale = read_images(path, facts)
+        inputs, scale = read_images(path, facts, self.cache)
         return unseen(inputs, scale, facts, path)
 
     def new_split(self, path: Path, facts: DataFacts) -> Labelled:
         """Samples and labels from a folder with files called as those that were trained on."""
         pairs = [(self.test_images, self.test_labels), (self.images, self.labels)]
         images, labels = new_pair(path, pairs)
-        inputs, scale = read_images(images, facts)
+        inputs, scale = read_images(images, facts, self.cache)
         if labels is None:
             return self.new_samples(inputs, engine.zeros(inputs.shape[0]), scale, facts)
         numbers, source = read_idx(labels)[0], shown(labels)
@@ -237,15 +237,20 @@ def holds_samples(path: Path) -> bool:
         return False
 
 
-def read_images(path: Path, facts: DataFacts) -> tuple[Tensor, float]:
+def read_images(path: Path, facts: DataFacts, cache: str | None = None) -> tuple[Tensor, float]:
     """Samples of one IDX file and what divides them, of the shape that was trained on."""
-    images, _ = read_idx(path)
-    header, source = images.header, shown(path)
+    header, source = read_header(path), shown(path)
     _not_empty(header, source)
     shape = sample_shape(header)
     check_shape(shape, facts, source)
-    check_finite(images, source)
-    return tensor_of(images.numbers, (header.shape[0], *shape)), scale_of(header)
+    if is_large(path):
+        images, file = large_images(path, cache)
+        gathered({"images": file.sha256})["images"]  # waits until it is read
+    else:
+        numbers, _ = read_idx(path)
+        check_finite(numbers, source)
+        images = tensor_of(numbers.numbers, numbers.header.shape)
+    return images.reshape(header.shape[0], *shape), scale_of(header)
 
 
 def check_shape(shape: Sequence[int], facts: DataFacts, source: str) -> None:
@@ -259,9 +264,10 @@ def check_shape(shape: Sequence[int], facts: DataFacts, source: str) -> None:
 
 
 def unseen(stored: Tensor, scale: float, facts: DataFacts, path: Path) -> Unseen:
-    """All samples of one new file, padded and scaled as those that were trained on."""
-    inputs = scaled(padded(stored, facts.input), scale, facts.mean, facts.std)
-    indices = range(stored.shape[0])
+    """All samples of one new file, which are padded and scaled as those that were trained on."""
+    samples = unlabelled(stored, scale, facts)
+    indices = range(samples.size)
+    inputs = LaterInputs((samples.size, *facts.input), lambda some: samples.batch(some)[0])
     return Unseen(inputs, [f"{path.name}:{index}" for index in indices], indices)
 
 

@@ -231,15 +231,15 @@ def _plain(header: Header, numbers: array[Any], source: str) -> array[Any]:
 
 
 def peek(data: object, key: str, source: str) -> Header:
-    """The header of one array of an archive, which is an open file."""
+    """The header of one array of an archive, which is an open file or lies at a path."""
     with _archive(data, source) as archive:
         start = _member(archive, key, LONGEST + 12, source)
         return parse_header(start, f"{source}, {key}", most=None)
 
 
-def names(data: bytes, source: str) -> list[str]:
-    """The names of the arrays of an archive."""
-    with _archive(io.BytesIO(data), source) as archive:
+def names(data: object, source: str) -> list[str]:
+    """The names of the arrays of an archive, which is an open file or lies at a path."""
+    with _archive(data, source) as archive:
         return [name.removesuffix(".npy") for name in archive.namelist()]
 
 

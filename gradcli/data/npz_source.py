@@ -8,20 +8,19 @@ from pathlib import Path
 from typing import Annotated, Self
 
 from gradcli.data import files, npy
-from gradcli.data.arrays import Arrays, Opened, opened_file, sample_shape
-from gradcli.data.cached import Cached, locate_cache
+from gradcli.data.array_files import Opened, npz_header, npz_tensor
+from gradcli.data.arrays import Arrays, sample_shape
+from gradcli.data.cached import locate_cache
 from gradcli.data.facts import Facts
-from gradcli.data.files import load, locate, regular_size, shown
-from gradcli.data.npy import Header, Npy
-from gradcli.data.prepared.cache import cache_folder
+from gradcli.data.files import locate, shown
+from gradcli.data.npy import Header
 from gradcli.data.samples import InFiles
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
-from gradcli.errors import DataError
 
 
 @dataclass(frozen=True, kw_only=True)
-class NpzSource(Cached, Arrays):
+class NpzSource(Arrays):
     """Samples and targets as arrays of one .npz archive."""
 
     file: Annotated[str, "the archive; the other keys name arrays in it"]
@@ -61,25 +60,11 @@ class NpzSource(Cached, Arrays):
 
     def stored(self, name: str, opened: dict[Path, Opened]) -> Tensor:
         """Mapped from prepared data, or in memory."""
-        if not self._is_large:
-            return super().stored(name, opened)
-        from gradcli.data.prepared_archive import array_in  # small data does without
-
-        path = Path(self.file)
-        tensor, archive = array_in(path, name, cache_folder(self.cache))
-        if opened.setdefault(path, archive).sha256 != archive.sha256:
-            raise DataError(f"data file '{shown(path)}' changed while it was read; start again")
-        return tensor
+        return npz_tensor(Path(self.file), name, opened, self.cache, large=self._is_large)
 
     def header(self, name: str) -> Header:
         """From the first bytes of the array."""
-        path = Path(self.file)
-        regular_size(path)
-        return npy.peek(path, name, shown(path))
-
-    def array(self, name: str, opened: dict[Path, Opened]) -> Npy:
-        """The array unpacked."""
-        return npy.unpack(opened_file(Path(self.file), opened).data, name, shown(self.file))
+        return npz_header(Path(self.file), name)
 
     def named(self, name: str) -> str:
         """The archive, then the array."""
@@ -95,8 +80,7 @@ class NpzSource(Cached, Arrays):
 
     def at(self, path: Path) -> NpzSource:
         """Another archive: its test arrays, where it has them as this one does."""
-        data, source = load(path).data, shown(path)
-        names = npy.names(data, source)
+        names = npy.names(path, shown(path))
         pairs = [(self.inputs, self.targets)]
         if self.test_inputs and {self.test_inputs, self.test_targets} <= {*names, None}:
             pairs = [(self.test_inputs, self.test_targets)]

@@ -15,7 +15,7 @@ from gradcli.data.cached import locate_cache
 from gradcli.data.dataset import Facts, Labelled, LoadedData, Split
 from gradcli.data.facts import DataFacts
 from gradcli.data.files import expanded, locate, nearest
-from gradcli.data.samples import InFiles, Samples, outlined, padded
+from gradcli.data.samples import InFiles, Samples, framed, outlined, padded
 from gradcli.data.split import SplitMap, cut, stratify_of
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
@@ -102,8 +102,8 @@ class Pictures:
         self, inputs: Tensor, targets: Tensor, scale: float, facts: DataFacts
     ) -> Labelled:
         """Pictures or arrays of new files, scaled as those that were trained on."""
-        images, itself = padded(inputs, facts.input), self.target == "input"
-        return Labelled(Samples(images, targets, scale, facts.mean, facts.std, itself))
+        alone, itself = unlabelled(inputs, scale, facts), self.target == "input"
+        return Labelled(replace(alone, targets=targets, itself=itself))
 
     def as_trained(self, splits: Mapping[str, Samples], facts: Facts) -> dict[str, Split]:
         """Splits of padded images with their targets, and changes while training."""
@@ -206,6 +206,12 @@ class KnownPictures(Pictures):
     def paths(self, folder: Path) -> dict[str, str]:
         """The files in a folder, by what each is; all of them must be there."""
         raise NotImplementedError(f"{type(self).__name__} has no paths")
+
+
+def unlabelled(inputs: Tensor, scale: float, facts: DataFacts) -> Samples:
+    """New pictures or arrays as autoencoders see them: padded and scaled as in the training."""
+    frame = framed(inputs.shape[1:], facts.input)
+    return Samples(inputs, inputs, scale, facts.mean, facts.std, itself=True, frame=frame)
 
 
 def splits_of(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gradcli.data import npy
-from gradcli.data.arrays import tensor
+from gradcli.data.array_files import tensor
 from gradcli.data.files import Loaded, shown
 from gradcli.data.prepared_rows import Rows, rows_in
 from gradcli.engine import Tensor

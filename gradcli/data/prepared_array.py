@@ -14,7 +14,7 @@ from pathlib import Path
 
 from gradcli import engine
 from gradcli.data import idx, npy
-from gradcli.data.arrays import tensor
+from gradcli.data.array_files import tensor
 from gradcli.data.files import Loaded, read, regular_size, shown
 from gradcli.data.images import check_finite
 from gradcli.data.inflate import RATIO, is_gzip, refuse_bomb

@@ -76,6 +76,20 @@ def staged(splits: Mapping[str, Split], device: str) -> dict[str, Split]:
     }
 
 
+def placed(
+    splits: Mapping[str, Split], device: str, memory: int | None = None
+) -> tuple[dict[str, Split], tuple[str, ...]]:
+    """The same splits in a device's memory; where they are if they are large, and a line of it.
+
+    No more than `memory` bytes are to be used there, if there is such a limit.
+    """
+    free = free_on(device, memory)
+    why = "" if free is None else why_staged(splits, free)
+    if why:
+        return staged(splits, device), (note(splits, device, why),)
+    return {name: split.to(device) for name, split in splits.items()}, ()
+
+
 def free_on(device: str, memory: int | None = None) -> int | None:
     """Bytes that a GPU has free, of which no more than `memory` are to be used; None of others."""
     from gradcli.engine.device.gpu import opened

@@ -166,4 +166,4 @@ def test_a_new_picture_is_read_as_the_trained_ones(tmp_path: Path) -> None:
     found = loaded.read(tmp_path / "dog" / "1.PNG")
     assert (list(found.names), found.inputs.shape) == (["1.PNG"], (1, 3, 4, 4))
     x, _ = loaded.splits["train"].batch(engine.arange(5))
-    assert found.inputs[0].tolist() in [x[i].tolist() for i in range(5)]
+    assert found.inputs[:][0].tolist() in [x[i].tolist() for i in range(5)]

@@ -13,6 +13,7 @@ import pytest
 
 from gradcli import engine
 from gradcli.data import files
+from gradcli.data.facts import DataFacts
 from gradcli.data.hashes import Hashes
 from gradcli.data.images import IdxSource
 from gradcli.data.npy_source import NpySource
@@ -171,3 +172,58 @@ def idx(path: Path, shape: tuple[int, ...], numbers: Sequence[int]) -> str:
     body = bytes([*numbers, *numbers][: math.prod(shape)])
     path.write_bytes(bytes([0, 0, 8, len(shape)]) + sizes + body)
     return str(path)
+
+
+def mapped_files() -> set[Path]:
+    return {one.path for one in mapped.mappings()}
+
+
+@pytest.mark.parametrize("kind", ["<f4", "|u1", "<f8"])
+@pytest.mark.parametrize("way", [{}, {"size": 8}, {"target": "input", "size": 7}], ids=str)
+def test_new_data_is_the_same_from_memory_and_mapped(
+    way: dict[str, Any], kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = source(tmp_path, kind, **way)
+    loaded, inputs = data.load(), Path(data.inputs)
+    assert isinstance(loaded.facts, DataFacts)
+    memory = data.new_inputs(inputs, loaded.facts), data.new_split(tmp_path, loaded.facts)
+    assert not mapped_files()
+    monkeypatch.setattr(files, "LARGE", 0)
+    there = data.new_inputs(inputs, loaded.facts), data.new_split(tmp_path, loaded.facts)
+    assert len(mapped_files()) == (1 if "target" in way else 2)
+    assert (inputs in mapped_files()) == (kind != "<f8")  # others are prepared
+    assert there[0].inputs[3:9].tolist() == memory[0].inputs[3:9].tolist()
+    assert list(there[0].names) == list(memory[0].names)
+    some = engine.tensor([0, 7, SAMPLES - 1])
+    for ours, theirs in zip(there[1].split.batch(some), memory[1].split.batch(some), strict=True):
+        assert ours.tolist() == theirs.tolist()
+
+
+def test_new_idx_files_are_mapped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    images, labels = tmp_path / "images", tmp_path / "labels"
+    images.write_bytes(struct.pack(">HBB3I", 0, 8, 3, 10, 4, 5) + bytes(range(200)))
+    labels.write_bytes(struct.pack(">HBBI", 0, 8, 1, 10) + bytes(i % 3 for i in range(10)))
+    data = IdxSource(images=str(images), labels=str(labels))
+    facts = data.load().facts
+    assert isinstance(facts, DataFacts)
+    memory = data.new_inputs(images, facts).inputs[:].tolist()
+    monkeypatch.setattr(files, "LARGE", 0)
+    there = data.new_inputs(images, facts), data.new_split(tmp_path, facts).split
+    assert images in mapped_files()
+    assert there[0].inputs[:].tolist() == memory
+    assert there[1].batch(engine.arange(10))[0].tolist() == memory
+
+
+@pytest.mark.usefixtures("large")
+def test_a_number_in_new_data_that_is_none_is_told_before_any_answer(tmp_path: Path) -> None:
+    data = source(tmp_path)
+    facts = data.load().facts
+    assert isinstance(facts, DataFacts)
+    numbers = [0.0] * (SAMPLES * math.prod(SHAPE))
+    numbers[7 * math.prod(SHAPE) + 2] = math.nan
+    new = Path(write(tmp_path / "new.npy", "<f4", (SAMPLES, *SHAPE), numbers))
+    with pytest.raises(DataError, match="sample 7"):
+        data.new_inputs(new, facts)
+    new.replace(data.inputs)
+    with pytest.raises(DataError, match="sample 7"):
+        data.new_split(tmp_path, facts)

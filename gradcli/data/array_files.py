@@ -1,0 +1,150 @@
+"""One array of an .npy file or an .npz archive: in memory, or mapped where it is large."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from gradcli import engine
+from gradcli.data import files, npy
+from gradcli.data.files import Loaded, load, read, regular_size, shown
+from gradcli.data.hashes import Later
+from gradcli.data.npy import Header, Npy
+from gradcli.data.prepared.cache import cache_folder
+from gradcli.data.samples import tensor_of
+from gradcli.engine import Tensor
+from gradcli.errors import DataError
+from gradcli.wording import quantity
+
+if TYPE_CHECKING:
+    from gradcli.data.mapped_array import MappedArray
+
+MAPPED = ("b1", "u1", "i4", "i8", "f4")  # types of which tensors are made as they lie there
+
+
+class Opened(Protocol):
+    """A file that was read or mapped."""
+
+    @property
+    def sha256(self) -> str | Later:
+        """Its hash, perhaps still to come."""
+
+    def notes(self) -> tuple[str, ...]:
+        """What is worth telling of it."""
+
+
+def opened_file(path: Path, opened: dict[Path, Opened]) -> Loaded:
+    """A file in memory, read the first time that it is asked for."""
+    there = opened.get(path)
+    if not isinstance(there, Loaded):
+        opened[path] = there = load(path)
+    return there
+
+
+def wait_for(opened: Mapping[Path, Opened]) -> None:
+    """Until all of these files are read to their ends; raises what is wrong with one of them."""
+    for file in opened.values():
+        if isinstance(file.sha256, Later):
+            file.sha256.result()
+
+
+def npy_header(path: Path) -> Header:
+    """From the first bytes; the length of the file is compared with it."""
+    header = npy.parse_header(read(path, npy.LONGEST + 12), shown(path), most=None)
+    size = regular_size(path)
+    if size != header.total:
+        raise DataError(
+            f"{shown(path)}: expected {quantity(header.total, 'byte')} from the header "
+            f"({header}), got {size}",
+            code="E302",
+        )
+    return header
+
+
+def is_large(header: Header) -> bool:
+    """Whether an array is mapped, as it lies or as it was prepared."""
+    return header.total > files.LARGE
+
+
+def npy_tensor(path: Path, opened: dict[Path, Opened], cache: str | None) -> Tensor:
+    """The array of an .npy file, its numbers checked, or about to be checked in the background."""
+    header = npy_header(path)
+    if not is_large(header):
+        return tensor(npy.parse(opened_file(path, opened).data, shown(path)), shown(path))
+    if not lies_as_in_tensors(header):
+        from gradcli.data.prepared_array import npy_array  # small data does without
+
+        numbers, opened[path] = npy_array(path, header, cache_folder(cache))
+        return numbers
+    from gradcli.data.mapped_array import MappedArray
+
+    there = opened.get(path)
+    if not isinstance(there, MappedArray):
+        opened[path] = there = _mapped(path, header)
+    return there.tensor
+
+
+def npz_header(path: Path, name: str) -> Header:
+    """From the first bytes of an array."""
+    regular_size(path)
+    return npy.peek(path, name, shown(path))
+
+
+def npz_tensor(
+    path: Path, name: str, opened: dict[Path, Opened], cache: str | None, *, large: bool
+) -> Tensor:
+    """An array of an archive, its numbers checked; a large one is mapped from prepared data."""
+    if not large:
+        numbers = npy.unpack(opened_file(path, opened).data, name, shown(path))
+        return tensor(numbers, f"{shown(path)}, {name}")
+    from gradcli.data.prepared_archive import array_in  # small data does without
+
+    rows, archive = array_in(path, name, cache_folder(cache))
+    if opened.setdefault(path, archive).sha256 != archive.sha256:
+        raise DataError(f"data file '{shown(path)}' changed while it was read; start again")
+    return rows
+
+
+def lies_as_in_tensors(header: Header) -> bool:
+    """Whether the numbers are of such a type and in such an order, at addresses of that type."""
+    turned = header.swapped or (header.fortran and len(header.shape) > 1)
+    return header.type in MAPPED and not turned and header.length % int(header.type[1]) == 0
+
+
+def _mapped(path: Path, header: Header) -> MappedArray:
+    """A large array where it lies; truth values and floats are looked at in the background."""
+    from gradcli.data.mapped_array import MappedArray  # small data does without
+    from gradcli.data.prepared.number_checks import Below, Check, Finite
+
+    dtypes = {"i4": engine.int32, "i8": engine.int64, "f4": engine.float32}
+    check: Check | None = None
+    if header.type == "f4":
+        check = Finite(header.length, max(1, math.prod(header.shape[1:])))
+    elif header.type == "b1":
+        check = Below(header.length, 1, 2, "truth value")
+    return MappedArray(
+        path, dtypes.get(header.type, engine.uint8), header.shape, header.length, check
+    )
+
+
+def tensor(array: Npy, source: str, first: int = 0) -> Tensor:
+    """The array as a tensor, rows first; floats are checked to be numbers; `first` is row 0."""
+    header = array.header
+    if header.fortran:
+        turned = tensor_of(array.numbers, header.shape[::-1])
+        numbers = turned.permute(*range(turned.ndim)[::-1]).contiguous()
+    else:
+        numbers = tensor_of(array.numbers, header.shape)
+    if numbers.is_floating_point() and numbers.numel():
+        bad = engine.isfinite(numbers).logical_not().reshape(-1).to(engine.uint8)
+        if bad.amax().item():
+            index = int(bad.argmax().item())
+            sample = first + index * header.shape[0] // numbers.numel()
+            raise DataError(
+                f"{source}: sample {sample} holds {numbers.reshape(-1)[index].item()}, "
+                "expected numbers of float32",
+                code="E305",
+            )
+    return numbers
