@@ -14,7 +14,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -129,10 +130,14 @@ def _environment(cache: Path) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": str(cache)}
 
 
-def _in_turns(folder: Path, names: Iterable[str], turns: int) -> dict[str, dict[str, Any]]:
-    """Medians of each way of each case; a turn is all of them once."""
+def _in_turns(folder: Path, names: Sequence[str], turns: int) -> dict[str, dict[str, Any]]:
+    """Medians of each way of each case; a turn is all of them once.
+
+    One turn more looks at memory, which holds up a process while its pages are counted.
+    """
     starts: dict[str, dict[str, list[dict[str, float]]]] = {name: {} for name in names}
     peers: dict[str, list[float]] = {name: [] for name in names}
+    memory = {name: _turn(folder / name, counts_memory=True) for name in names}
     for _ in range(turns):
         for name, ways in starts.items():
             for way, figures in _turn(folder / name).items():
@@ -141,7 +146,10 @@ def _in_turns(folder: Path, names: Iterable[str], turns: int) -> dict[str, dict[
                 peers[name].append(_peer(folder, name))
     rows: dict[str, dict[str, Any]] = {}
     for name, ways in starts.items():
-        rows[name] = {way: _medians(figures) for way, figures in ways.items()}
+        rows[name] = {
+            way: _medians(figures) | {"anonymous_mb": memory[name][way]["anonymous_mb"]}
+            for way, figures in ways.items()
+        }
         if peers[name]:
             rows[name]["peer_seconds"] = round(statistics.median(peers[name]), 4)
     return rows
@@ -152,16 +160,16 @@ def _medians(figures: list[dict[str, float]]) -> dict[str, float]:
     return {key: round(statistics.median(one[key] for one in figures), 4) for key in keys}
 
 
-def _turn(case: Path) -> dict[str, dict[str, float]]:
+def _turn(case: Path, *, counts_memory: bool = False) -> dict[str, dict[str, float]]:
     """The starts of a case: the first of each reader that there is, and a second one."""
-    starts = {}
+    starts, start = {}, partial(_start, case, counts_memory=counts_memory)
     with tempfile.TemporaryDirectory(dir=case.parent) as cache:
         base = WITHOUT_TABLES if (case / "table.csv").exists() else GRADCLI
-        starts["first"] = _start(case, base, Path(cache))
-        starts["second"] = _start(case, base, Path(cache))
+        starts["first"] = start(base, Path(cache))
+        starts["second"] = start(base, Path(cache))
     if base == WITHOUT_TABLES and importlib.util.find_spec("pyarrow") is not None:
         with tempfile.TemporaryDirectory(dir=case.parent) as cache:
-            starts["first with tables"] = _start(case, GRADCLI, Path(cache))
+            starts["first with tables"] = start(GRADCLI, Path(cache))
     return starts
 
 
@@ -179,8 +187,10 @@ def _peer(folder: Path, name: str) -> float:
     return float(answer.stdout)
 
 
-def _start(case: Path, program: tuple[str, ...], cache: Path) -> dict[str, float]:
-    """Ten steps in a process: seconds to its end and to the last step, the most memory it held.
+def _start(
+    case: Path, program: tuple[str, ...], cache: Path, *, counts_memory: bool
+) -> dict[str, float]:
+    """Ten steps in a process: seconds to its end and to the last step, or the most memory it held.
 
     Memory is what its processes have for themselves, not the files that they map.
     """
@@ -200,20 +210,19 @@ def _start(case: Path, program: tuple[str, ...], cache: Path) -> dict[str, float
             while process.poll() is None:
                 if time.perf_counter() - began > PATIENCE:
                     process.kill()
-                if not last_step and _has_step(Path(runs)):
+                if counts_memory:
+                    most = max(most, anonymous(process.pid))
+                elif not last_step and _has_step(Path(runs)):
                     last_step = time.perf_counter() - began
-                most = max(most, anonymous(process.pid))
                 time.sleep(LOOK)
             seconds = time.perf_counter() - began
             if process.returncode:
                 errors.seek(0)
                 message = errors.read().decode(errors="replace").strip()
                 raise ChildProcessError(message[-500:] or f"exit {process.returncode}")
-    return {
-        "seconds": seconds,
-        "to_last_step": last_step or seconds,
-        "anonymous_mb": most / 1e6,
-    }
+    if counts_memory:
+        return {"anonymous_mb": round(most / 1e6, 4)}
+    return {"seconds": seconds, "to_last_step": last_step or seconds}
 
 
 def _has_step(runs: Path) -> bool:

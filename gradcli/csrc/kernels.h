@@ -77,6 +77,9 @@ KERNEL_ALL(randint,  random_integers, 1, 1, 1, "3L .L")
 KERNEL_ALL(randperm, randperm,        1, 1, 1, "3L nL")
 KERNEL_REAL(digest_numbers, digest_numbers, 1, 1, 1, "kU nD")
 
+/* numerals.h */
+KERNEL_REAL(read_numerals, read_numerals, 1, 2, 1, "kU nD nU")
+
 /* optim.h, optim_adaptive.h */
 KERNEL_REAL(sgd_step,          blocks, 2, 1, 0, "* 2D *", .updates = ALL)
 KERNEL_REAL(sgd_momentum_step, blocks, 2, 2, 0, "* 2D * *", .updates = ALL)

@@ -7,4 +7,4 @@ from __future__ import annotations
 
 MISSING: dict[str, set[str]] = {}
 # They measure what a CPU can reach at most, or prepare tables.
-CPU_ONLY = {"fma_rate", "copy_rate"} | {"exact_sum", "digest_numbers"}
+CPU_ONLY = {"fma_rate", "copy_rate"} | {"exact_sum", "digest_numbers", "read_numerals"}

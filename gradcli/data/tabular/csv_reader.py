@@ -48,25 +48,23 @@ class CsvReader(WithHeaderRow):
         first = {name: at for at, name in reversed(list(enumerate(self.header)))}
         places = {name: first[name] for name in roles}
         columns = Columns(roles)
-        for count, underscores, cells in self._cells(list(places.values())):
-            named = dict(zip(places, cells, strict=True))
-            yield Block(count, *columns.of(named, underscores))
+        for count, cells in self._cells(list(places.values())):
+            yield Block(count, *columns.of(dict(zip(places, cells, strict=True))))
 
-    def _cells(self, places: list[int]) -> Iterator[tuple[int, bool, list[Sequence[str]]]]:
-        """For each block its rows, whether underscores may be in it, and the cells of columns."""
+    def _cells(self, places: list[int]) -> Iterator[tuple[int, list[Sequence[str]]]]:
+        """For each block its rows, and the cells of columns."""
         while self._text or not self._final:
             before, end = len(self._text), self._end_of_rows()
             quick = self._quick(self._text[:end], places) if end else None
             if quick is not None:
                 count, cells = quick
                 self._exact.passed(count)
-                underscores = self._text.find("_", 0, end) >= 0
                 self._text = self._text[end:]
-                yield count, underscores, cells
+                yield count, cells
             elif end or self._final or before > _PATIENCE:
                 rows = self._exact_rows(until=end or before)
                 if rows:
-                    yield len(rows), True, [[row[at] for row in rows] for at in places]
+                    yield len(rows), [[row[at] for row in rows] for at in places]
             self._more(before if len(self._text) == before > _PATIENCE else 1)
 
     def _more(self, least: int = 1) -> None:

@@ -64,16 +64,7 @@ static inline double gc_exact_rounded(gc_exact *sum) {
   bool more = false;
   for (int i = 0; i < top - 2; i++)
     more = more || sum->chunk[i];
-  int drop = 0;
-  while (digits >> drop >> 53)
-    drop++;
-  uint64_t kept = (uint64_t)(digits >> drop);
-  if (drop) {
-    const unsigned __int128 half = (unsigned __int128)1 << (drop - 1),
-                            rest = digits & (2 * half - 1);
-    kept += rest > half || (rest == half && (more || kept % 2));
-  }
-  return sign * ldexp((double)kept, GC_EXACT_BITS * (top - 2) + drop - 1074);
+  return sign * gc_nearest(digits, more, GC_EXACT_BITS * (top - 2) - 1074);
 }
 
 /* pow(x, 2) to the last bit, which takes four times as long. pow errs by less than 0.6 of the last
