@@ -1,0 +1,84 @@
+"""Texts as documents: a file each, or the lines of JSON lines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from gradcli.data.files import shown
+from gradcli.data.tabular.pieces import pieces_of, texts
+from gradcli.errors import DataError
+from gradcli.wording import listed
+
+LONGEST = 64 << 20  # characters of a line
+Advance = Callable[[int], object]
+Part = tuple[str, bool]  # some text of a document, and whether the document ends with it
+
+
+def documents(path: Path, key: str | None, advance: Advance | None = None) -> Iterator[Part]:
+    """The documents of a file, gzipped or not, each in one part or more.
+
+    Without a `key` it is one document; else each line is an object that has its text there.
+    `advance` is told the unpacked bytes as they are read.
+    """
+    content = texts(_counted(pieces_of(path), advance), shown(path))
+    if key is not None:
+        yield from ((text, True) for text in _of_lines(content, key, shown(path)))
+        return
+    for text in content:
+        if text:
+            yield text, False
+    yield "", True
+
+
+def _counted(pieces: Iterator[bytes], advance: Advance | None) -> Iterator[bytes]:
+    for piece in pieces:
+        if advance is not None:
+            advance(len(piece))
+        yield piece
+
+
+def _of_lines(content: Iterator[str], key: str, source: str) -> Iterator[str]:
+    for number, line in enumerate(_lines(content, source), 1):
+        if line.strip():
+            yield _text_in(line, key, f"{source}:{number}")
+
+
+def _lines(content: Iterator[str], source: str) -> Iterator[str]:
+    rest: list[str] = []
+    length = number = 0
+    for text in content:
+        first, *others = text.split("\n")
+        rest.append(first)
+        length += len(first)
+        for line in others:
+            yield "".join(rest)
+            number += 1
+            rest, length = [line], len(line)
+        if length > LONGEST:
+            what = f"a line of more than {LONGEST} characters"
+            raise DataError(f"{source}:{number + 1}: {what}", code="E304")
+    yield "".join(rest)
+
+
+def _text_in(line: str, key: str, place: str) -> str:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        why = str(error).partition(":")[0]
+        what = f"expected a JSON object in each line: {why}"
+        raise DataError(f"{place}: {what}", code="E304") from None
+    if not isinstance(row, dict) or key not in row:
+        keys = listed(map(shown, row), 5) if isinstance(row, dict) else ""
+        there = f"; its keys: {keys or 'none'}" if isinstance(row, dict) else ""
+        what = f"expected an object with the key {key!r}{there}"
+        raise DataError(f"{place}: {what}", code="E304")
+    text = row[key]
+    if not isinstance(text, str):
+        what = f"expected text under {key!r}, found {type(text).__name__}"
+        raise DataError(f"{place}: {what}", code="E304")
+    if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
+        what = "half of a surrogate pair, which is no character"
+        raise DataError(f"{place}: {what}", code="E304")
+    return text
