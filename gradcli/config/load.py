@@ -49,6 +49,7 @@ from gradcli.config.sections import (
 from gradcli.config.signal import Signal
 from gradcli.config.trust import Trust
 from gradcli.data import DATASETS, Facts, Source
+from gradcli.data.dataset import without_data
 from gradcli.dataclass import dataclass
 from gradcli.errors import ErrorGroup, GradcliError, Place
 from gradcli.train import pretrained
@@ -271,9 +272,10 @@ class _Loading:
         if chosen is None or node is None:
             return None
         if self.facts is not None:
-            return chosen, self.facts
+            source = without_data(chosen.made, self.path.parent)
+            return Chosen(chosen.name, chosen.values, source), self.facts
         try:
-            source: Source = chosen.made.locate(self.path.parent)
+            source = chosen.made.locate(self.path.parent)
             facts = source.facts()
         except GradcliError as error:
             error.place = error.place or _spoken_of(full(node), error.message)

@@ -75,9 +75,22 @@ def misfits(source: Source, facts: DataFacts) -> Iterator[tuple[str, str]]:
         yield from method(facts)
 
 
+def beside(source: Source) -> Mapping[str, tuple[str, str]]:
+    """Files that a run keeps beside its config, name and text, by the key that names them there."""
+    method = getattr(source, "beside", None)
+    return {} if method is None else method()
+
+
+def without_data(source: Source, run: Path) -> Source:
+    """The source of a run whose data need not be there, with what lies beside its config."""
+    method = getattr(source, "without_data", None)
+    return source if method is None else method(run)
+
+
 def places(source: Source) -> tuple[str, ...]:
-    """The keys of a source that say where files lie."""
-    return tuple(getattr(source, "PLACES", ()))
+    """The keys of a source that say where files lie; one that holds other keys says no place."""
+    keys = getattr(source, "PLACES", ())
+    return tuple(key for key in keys if not isinstance(getattr(source, key, None), Mapping))
 
 
 @dataclass(frozen=True)

@@ -97,6 +97,7 @@ class DataFacts(Facts):
         array: the name of the inputs in an .npz archive.
         stretches: of a time series in several files, rows that follow each other, by split.
         unit: what a token of a text is; None for other data.
+        tokenizer: the sha256 of the tokenizer.json of a text of bpe.
         state: what a dataset of a user's own keeps; JSON values.
         targets: what those of the training split are like; None before they were loaded.
     """
@@ -111,10 +112,11 @@ class DataFacts(Facts):
     mean: float | tuple[float, ...] = 0.0
     std: float | tuple[float, ...] = 1.0
     array: str | None = None
-    unit: Literal["bytes", "characters"] | None = None
+    unit: Literal["bytes", "characters", "bpe"] | None = None
     state: dict[str, Any] = field(default_factory=dict)
     targets: TargetFacts | None = None
     stretches: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    tokenizer: str | None = None
 
     @classmethod
     def of(cls, facts: Facts, **more: Any) -> Self:
@@ -216,8 +218,22 @@ def _of_text(facts: DataFacts) -> Iterator[tuple[str, str]]:
         yield "target", "expected as many tokens as in `input`"
     if facts.vocab is None or facts.vocab != facts.classes:
         yield "vocab", "expected as many as classes"
-    if facts.unit == "bytes":
-        if facts.vocab is not None and facts.vocab < 256:
-            yield "vocab", "expected at least 256 for a text of bytes"
-    elif len(set(facts.labels)) != facts.vocab or any(len(label) != 1 for label in facts.labels):
+    yield from _OF_TOKENS[facts.unit or "bytes"](facts)
+
+
+def _of_bpe(facts: DataFacts) -> Iterator[tuple[str, str]]:
+    if facts.tokenizer is None:
+        yield "tokenizer", "expected the hash of one for a text of bpe"
+
+
+def _of_bytes(facts: DataFacts) -> Iterator[tuple[str, str]]:
+    if facts.vocab is not None and facts.vocab < 256:
+        yield "vocab", "expected at least 256 for a text of bytes"
+
+
+def _of_characters(facts: DataFacts) -> Iterator[tuple[str, str]]:
+    if len(set(facts.labels)) != facts.vocab or any(len(label) != 1 for label in facts.labels):
         yield "labels", "expected each character of the vocabulary once"
+
+
+_OF_TOKENS = {"bpe": _of_bpe, "bytes": _of_bytes, "characters": _of_characters}

@@ -8,11 +8,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from gradcli import engine
 from gradcli.data.cached import Cached, locate_cache
-from gradcli.data.dataset import Facts, Labelled, LoadedData, Unseen
+from gradcli.data.dataset import Facts, Labelled, LoadedData, Split, Unseen
 from gradcli.data.facts import DataFacts, TargetFacts
 from gradcli.data.files import load, locate, read, regular_size, shown, text_of
 from gradcli.data.inflate import BOMB_RATIO, is_gzip
@@ -24,6 +24,9 @@ from gradcli.engine import Tensor
 from gradcli.errors import ConfigError, DataError
 from gradcli.wording import quantity, verb
 
+if TYPE_CHECKING:
+    from gradcli.data.bpe.source import BpeText
+
 ANY_FILE = "; `unit: bytes` reads any file"
 DEFAULT_SPLIT: dict[str, int | str] = {"train": "90%", "val": "10%"}
 SMALL_GZIP = (256 << 20) // BOMB_RATIO  # bytes of a packed text that is no long one when unpacked
@@ -33,12 +36,20 @@ SMALL_GZIP = (256 << 20) // BOMB_RATIO  # bytes of a packed text that is no long
 class TextSource(Cached):
     """One text, cut into windows; the splits are stretches of it, in order."""
 
-    PLACES: ClassVar = ("file", "cache")
+    PLACES: ClassVar = ("file", "tokenizer", "cache")
 
-    file: Annotated[str, "text file, gzipped or not"]
+    file: Annotated[str, "text file, gzipped or not; for `unit: bpe` also a pattern of several"]
     unit: Annotated[
-        Literal["bytes", "characters"], "what a token is; characters are read as UTF-8"
+        Literal["bytes", "characters", "bpe"],
+        "what a token is; characters are read as UTF-8, bpe are tokens of a tokenizer",
     ] = "characters"
+    tokenizer: Annotated[
+        str | dict[str, Any] | None,
+        "of bpe: tokenizer.json, a folder that has it or vocab.json and merges.txt, or {train: N}: "
+        "one of N tokens that is trained on the training split",
+    ] = None
+    key: Annotated[str | None, "of bpe: the key of the text in each line of JSON lines"] = None
+    end: Annotated[str | None, "of bpe: the token behind each document, as it is written"] = None
     context: Annotated[int, "tokens in one sample"] = 64
     stride: Annotated[
         int | None, "tokens between the starts of training samples; left out: `context`"
@@ -59,25 +70,78 @@ class TextSource(Cached):
                 code="E104",
             )
 
-    def _step(self, split: str) -> int:
+        self._check_tokenizer()
+
+    def _check_tokenizer(self) -> None:
+        """Keys of bpe stand beside `unit: bpe` alone."""
+        if self.unit != "bpe":
+            for name in ("tokenizer", "key", "end"):
+                if getattr(self, name) is not None:
+                    raise ConfigError(
+                        f"{name} is for `unit: bpe`, got it for {self.unit}", code="E104"
+                    )
+            return
+        if self.tokenizer is None:
+            raise ConfigError(
+                "tokenizer is missing: a tokenizer.json, or {train: 4096}", code="E104"
+            )
+        size = self.tokenizer.get("train") if isinstance(self.tokenizer, dict) else None
+        is_size = type(size) is int and 257 <= size <= 1 << 20
+        if isinstance(self.tokenizer, dict) and not (is_size and len(self.tokenizer) == 1):
+            raise ConfigError(
+                f"tokenizer must be a file, or {{train: N}} with N from 257 to {1 << 20}, "
+                f"got {self.tokenizer}",
+                code="E104",
+            )
+        if isinstance(self.tokenizer, dict) and self.end is not None:
+            raise ConfigError(
+                "end is the token of a tokenizer that is there; one that is trained here has "
+                "<|endoftext|>",
+                code="E104",
+            )
+
+    @cached_property
+    def bpe(self) -> BpeText:
+        """The text as tokens of its tokenizer."""
+        from gradcli.data.bpe.source import BpeText  # its library is an extra
+
+        return BpeText(self)
+
+    def beside(self) -> Mapping[str, tuple[str, str]]:
+        """The file that a run keeps of a tokenizer."""
+        return {"tokenizer": self.bpe.file} if self.unit == "bpe" else {}
+
+    def without_data(self, run: Path) -> TextSource:
+        """The same with the tokenizer that lies in a run."""
+        if self.unit != "bpe" or not isinstance(self.tokenizer, str):
+            return self
+        return replace(self, tokenizer=str(run.absolute() / self.tokenizer))
+
+    def step(self, split: str) -> int:
         """What is measured on is cut end to end: overlaps would only count tokens twice."""
         return self.stride if self.stride is not None and split == "train" else self.context
 
     def locate(self, root: Path) -> TextSource:
         """The paths made absolute."""
-        return replace(
-            self, file=str(locate(self.file, root)), cache=locate_cache(self.cache, root)
-        )
+        if self.unit != "bpe":
+            file, named = str(locate(self.file, root)), self.tokenizer
+        else:
+            from gradcli.data.bpe.source import located  # its library is an extra
+
+            file, named = located(self.file, self.tokenizer, root)
+        return replace(self, file=file, tokenizer=named, cache=locate_cache(self.cache, root))
 
     def facts(self) -> Facts:
         """From the whole text."""
-        return self._text_facts
+        return self._text_facts if self.unit != "bpe" else self.bpe.facts()
 
-    def outline(self, facts: Facts) -> dict[str, Windows]:
+    def outline(self, facts: Facts) -> Mapping[str, Split]:
         """The splits as `load` makes them, on "meta".
 
         Of a text that was not read yet, tokens behind the last window are left out.
         """
+        if self.unit == "bpe":
+            return self.bpe.outline(facts)
         text = vars(self).get("_text")
         dtype = engine.uint8 if self.unit == "bytes" else engine.int32
         with engine.device("meta"):
@@ -86,7 +150,7 @@ class TextSource(Cached):
                 return self._windows(imagined(text.tokens.shape, text.tokens.dtype, mapped=mapped))
             splits = {}
             for name, size in facts.sizes.items():
-                step = self._step(name)
+                step = self.step(name)
                 tokens = engine.empty((size - 1) * step + self.context + 1, dtype=dtype)
                 splits[name] = Windows(tokens, self.context, step)
         return splits
@@ -94,7 +158,7 @@ class TextSource(Cached):
     def _windows(self, tokens: Tensor) -> dict[str, Windows]:
         """The splits of a whole text, sharing its memory."""
         return {
-            name: Windows(tokens[part.start : part.stop], self.context, self._step(name))
+            name: Windows(tokens[part.start : part.stop], self.context, self.step(name))
             for name, part in self._parts(tokens.shape[0]).items()
         }
 
@@ -104,6 +168,8 @@ class TextSource(Cached):
 
     def load(self) -> LoadedData:
         """All tokens, in memory or mapped."""
+        if self.unit == "bpe":
+            return self.bpe.load()
         text, targets = self._text, None
         if text.counts is not None:
             counts = text.counts(self._parts(text.tokens.shape[0])["train"])
@@ -121,8 +187,8 @@ class TextSource(Cached):
     @cached_property
     def _text(self) -> TextTokens:
         """Read once, by whoever asks first."""
-        path = Path(self.file)
-        return text_of_file(path, self.unit, None, self.cache)
+        assert self.unit != "bpe", "its tokens are in `bpe`"
+        return text_of_file(Path(self.file), self.unit, None, self.cache)
 
     @cached_property
     def _text_facts(self) -> Facts:
@@ -141,14 +207,10 @@ class TextSource(Cached):
         )
 
     def _sizes(self, parts: Mapping[str, range], source: str) -> dict[str, int]:
-        sizes = {n: windows(len(p), self.context, self._step(n)) for n, p in parts.items()}
+        sizes = {n: windows(len(p), self.context, self.step(n)) for n, p in parts.items()}
         short = next((name for name, size in sizes.items() if size == 0), None)
         if short is not None:
-            raise DataError(
-                f"{source}: the {short} split has {quantity(len(parts[short]), 'token')}; a "
-                f"context of {self.context} needs at least {self.context + 1}",
-                code="E305",
-            )
+            raise too_few(len(parts[short]), self.context, source, short)
         return sizes
 
     def misfits(self, facts: DataFacts) -> Iterator[tuple[str, str]]:
@@ -158,19 +220,24 @@ class TextSource(Cached):
         for field, shape in (("input", facts.input), ("target", facts.target)):
             if shape != (self.context,):
                 yield field, f"expected [{self.context}], the context"
+        if self.unit == "bpe" and facts.unit == "bpe":
+            yield from self.bpe.misfits(facts)
 
     def new_inputs(self, path: Path, facts: DataFacts) -> Unseen:
         """Windows of another text, end to end; the last one ends where the text ends."""
+        if self.unit == "bpe":
+            return self.bpe.new_inputs(path, facts)
         inputs, starts = windows_of(_tokens(path, facts), facts, shown(path))
         return Unseen(inputs, [f"{path.name}:{at}" for at in starts], range(len(starts)))
 
     def new_split(self, path: Path, facts: DataFacts) -> Labelled:
         """Windows of another text, end to end, as far as they are whole."""
-        unit = facts.unit or "characters"
-        tokens, (width,) = text_of_file(path, unit, facts.labels, self.cache).tokens, facts.input
+        if self.unit == "bpe":
+            return self.bpe.new_split(path, facts)
+        tokens = text_of_file(path, self.unit, facts.labels, self.cache).tokens
+        (width,) = facts.input
         if tokens.shape[0] <= width:
-            what = f"{_too_few(tokens.shape[0])}: a context of {width} needs {width + 1}"
-            raise DataError(f"{shown(path)}: {what}", code="E305")
+            raise too_few(tokens.shape[0], width, shown(path))
         return Labelled(Windows(tokens, width, width))
 
 
@@ -221,21 +288,29 @@ def _is_small(path: Path) -> bool:
     return size <= SMALL_GZIP or (size <= SMALL and not is_gzip(read(path, 2)))
 
 
-def windows_of(
-    tokens: bytes | array[int], facts: DataFacts, source: str
-) -> tuple[Tensor, list[int]]:
+def windows_of(tokens: Sequence[int], facts: DataFacts, source: str) -> tuple[Tensor, list[int]]:
     """A text cut into samples, and where each begins; the last one ends where the text ends."""
     (width,) = facts.input
     if len(tokens) < width:
-        what = f"{_too_few(len(tokens))}: the model reads {width}"
+        number = f"{quantity(len(tokens), 'token')} {verb(len(tokens))} too few"
+        what = f"{number}: the model reads {width}"
         raise DataError(f"{source}: {what}", code="E305")
     starts = [*range(0, len(tokens) - width, width), len(tokens) - width]
     flat = array("q", (token for at in starts for token in tokens[at : at + width]))
     return tensor_of(flat, (len(starts), width)), starts
 
 
-def _too_few(tokens: int) -> str:
-    return f"{quantity(tokens, 'token')} {verb(tokens)} too few"
+def too_few(tokens: int, context: int, source: str, split: str = "") -> DataError:
+    """The error over a text, or a split of it, that is shorter than a window."""
+    if split:
+        what = (
+            f"the {split} split has {quantity(tokens, 'token')}; a context of {context} needs at "
+            f"least {context + 1}"
+        )
+    else:
+        number = f"{quantity(tokens, 'token')} {verb(tokens)} too few"
+        what = f"{number}: a context of {context} needs {context + 1}"
+    return DataError(f"{source}: {what}", code="E305")
 
 
 def _tokens(path: Path, facts: DataFacts) -> bytes | array[int]:

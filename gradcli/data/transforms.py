@@ -16,7 +16,7 @@ from gradcli.data.folder import ImageFolder
 from gradcli.data.samples import padded, scaled
 from gradcli.data.tabular.cells import CellsReader
 from gradcli.data.tabular.collected import Gaps, collect
-from gradcli.data.text import ANY_FILE, encode, windows_of
+from gradcli.data.text import ANY_FILE, TextSource, encode, windows_of
 from gradcli.engine import Tensor
 from gradcli.errors import DataError
 
@@ -52,7 +52,7 @@ class Transforms:
         if facts.missing is not None:
             return row_inputs(samples, facts)
         if facts.unit is not None:
-            return text_inputs(samples, facts)
+            return text_inputs(samples, facts, source)
         several = samples if isinstance(samples, list | tuple) else [samples]
         if isinstance(source, ImageFolder) and all(map(is_picture, several)):
             return source.new_pictures(several, facts, HERE)
@@ -97,20 +97,22 @@ def _cell(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def text_inputs(samples: Any, facts: DataFacts) -> Tensor:
+def text_inputs(samples: Any, facts: DataFacts, source: Source) -> Tensor:
     """Texts, each cut into samples end to end; the last one ends where the text ends."""
     texts = samples if isinstance(samples, list | tuple) else [samples]
-    inputs = [windows_of(_tokens(text, facts), facts, HERE)[0] for text in texts]
+    inputs = [windows_of(_tokens(text, facts, source), facts, HERE)[0] for text in texts]
     return engine.cat(inputs) if inputs else engine.zeros(0, *facts.input, dtype=engine.int64)
 
 
-def _tokens(text: Any, facts: DataFacts) -> Any:
+def _tokens(text: Any, facts: DataFacts, source: Source) -> Any:
     in_bytes = facts.unit == "bytes"
     if in_bytes and isinstance(text, bytes | bytearray):
         return bytes(text)
     if not isinstance(text, str):
         cure = ANY_FILE if isinstance(text, bytes) else ""
         raise DataError(f"{HERE}: expected text, got {type(text).__name__}{cure}", code="E305")
+    if isinstance(source, TextSource) and source.unit == "bpe":
+        return source.bpe.tokenizer.encode(text)
     return text.encode() if in_bytes else encode(text, facts.labels, HERE)
 
 

@@ -80,17 +80,17 @@ class RunDirectory:
         self,
         sources: Sequence[tuple[Path, str]],
         resolved: Mapping[str, object],
-        code: Mapping[str, str] = MappingProxyType({}),
+        beside: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """config.yaml and what it extends, as written, resolved.yaml with every default, own code.
+        """config.yaml and what it extends, as written, and resolved.yaml with every default.
 
-        resolved.yaml names own code by the name of the file alone: it lies beside it.
+        What lies `beside` it, such as own code, that names by the name of the file alone.
         """
         with _writing(self.path):
             for number, (_, text) in enumerate(sources):
                 name = f"config.base{number}.yaml" if number else "config.yaml"
                 write_text(self.path / name, text)
-            for name, text in code.items():
+            for name, text in beside.items():
                 write_text(self.path / name, text)
             write_text(self.path / "resolved.yaml", to_yaml(resolved))
 

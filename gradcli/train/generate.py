@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from gradcli import engine
 from gradcli.data.facts import DataFacts
+from gradcli.data.text import TextSource
 from gradcli.dataclass import dataclass
 from gradcli.engine.nn.generation import cache_obstacle, generate
 from gradcli.errors import ConfigError, DataError
@@ -41,7 +42,7 @@ def continued(job: Job, prompt: str, how: Sampling, key: str = "--prompt") -> It
         raise ConfigError(f"{key}: give at least one character to go on from")
     made = generate(
         job.model,
-        _encoded(prompt, facts, key),
+        _encoded(prompt, job, key),
         how.tokens,
         facts.input[0],
         temperature=how.temperature,
@@ -50,6 +51,9 @@ def continued(job: Job, prompt: str, how: Sampling, key: str = "--prompt") -> It
         generator=engine.Generator(how.seed, purpose="text", step=how.step),
     )
     made = precision.each(job.settings, made)
+    source = job.dataset.source
+    if isinstance(source, TextSource) and source.unit == "bpe":
+        return map(source.bpe.tokenizer.stream(), made)
     if facts.unit == "bytes":
         return _as_text(made)
     return (facts.labels[token] for token in made)
@@ -61,7 +65,11 @@ def remark(job: Job) -> str:
     return reason and f"generates without cache: {reason}"
 
 
-def _encoded(prompt: str, facts: DataFacts, key: str) -> list[int]:
+def _encoded(prompt: str, job: Job, key: str) -> list[int]:
+    facts, source = job.dataset.facts, job.dataset.source
+    if isinstance(source, TextSource) and source.unit == "bpe":
+        return source.bpe.tokenizer.encode(prompt)
+    assert isinstance(facts, DataFacts), "a text has them"
     if facts.unit == "bytes":
         return list(prompt.encode())
     index = {label: i for i, label in enumerate(facts.labels)}

@@ -5,11 +5,13 @@ from __future__ import annotations
 import platform
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradcli import __version__, engine
+from gradcli.data.dataset import beside, without_data
 from gradcli.data.hashes import so_far
 from gradcli.dataclass import dataclass
 from gradcli.engine import distributed
@@ -125,7 +127,10 @@ def start(
             directory.write_json("manifest.json", origins)
             directory.write_json("plan.json", layers)
             value_origins.write(directory, job.origins)
-            directory.write_config(job.sources, job.resolved, job.code)  # now it is a run
+            files = beside(job.dataset.source)
+            job = _with_files(job, files, directory.path)
+            texts = {**job.code, **dict(files.values())}
+            directory.write_config(job.sources, job.resolved, texts)  # now it is a run
             sets = circumstances.sets
             trainer = Trainer(job, directory, reporter, signals, max_steps, sets)
             try:
@@ -134,6 +139,16 @@ def start(
                 plan_file.complete(directory, circumstances.sheet, reporter.note)
         finally:
             directory.discard_if_empty()
+
+
+def _with_files(job: Job, files: Mapping[str, tuple[str, str]], run: Path) -> Job:
+    """The job whose data has files beside its config from now on, such as a tokenizer."""
+    if not files:
+        return job
+    names = {key: name for key, (name, _) in files.items()}
+    resolved = {**job.resolved, "data": {**job.resolved["data"], **names}}
+    source = without_data(replace(job.dataset.source, **names), run)  # type: ignore[type-var]
+    return replace(job, resolved=resolved, dataset=replace(job.dataset, source=source))
 
 
 def resume(

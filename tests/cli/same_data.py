@@ -17,6 +17,7 @@ import pytest
 
 from gradcli.cli.main import run
 from gradcli.data import csv, files, long_text, picture_files, text
+from gradcli.data.bpe import source as bpe_source
 from gradcli.data.tabular import opening
 
 HEAD = "gradcli: 1\nname: it\nloss: cross_entropy\noptim: {name: adam, lr: 0.01}\n"
@@ -57,6 +58,9 @@ model: [gru: {out: 8, last: true}, linear: 1]
 train: {steps: 12, batch: 4, micro_batch: 1}
 """,
 }
+MODELS["bpe"] = MODELS["characters"].replace(
+    "context", "unit: bpe, tokenizer: {train: 260}, context"
+)
 MODELS["bytes"] = MODELS["characters"].replace("context", "unit: bytes, context")
 TABLES = ("table", "series")
 MAPPED = ("arrays", "tokens")  # where they lie; of the others prepared data is
@@ -135,6 +139,7 @@ MAKERS = {
     "pictures": _pictures,
     "characters": _story,
     "bytes": _story,
+    "bpe": _story,
     "archive": _archive,
     "arrays": _arrays,
     "tokens": _tokens,
@@ -157,6 +162,7 @@ def shrink(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(text, "SMALL", -1)
     patch.setattr(long_text, "_PORTION", 100)
     patch.setattr(long_text, "_COUNTED", 300)
+    patch.setattr(bpe_source, "SMALL", -1)
     patch.setattr(csv, "small", lambda *paths: False)
 
 
