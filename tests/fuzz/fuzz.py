@@ -38,6 +38,7 @@ from run_parsers import CheckpointHeader, LogFile, SmallFiles  # noqa: E402
 from table_parsers import Arrow, BothReaders, JsonLines, Parquet  # noqa: E402
 from tensor_parsers import Safetensors  # noqa: E402
 from token_parsers import Tokens  # noqa: E402
+from tokenizer_parsers import Documents, Tokenizers  # noqa: E402
 
 PARSERS: dict[str, Callable[[Path], Parser]] = {
     "config": ConfigFile,
@@ -53,6 +54,8 @@ PARSERS: dict[str, Callable[[Path], Parser]] = {
     "text": Text,
     "long-text": LongText,
     "tokens": Tokens,
+    "tokenizers": Tokenizers,
+    "documents": Documents,
     "sums": Sums,
     "pictures": Pictures,
     "safetensors": Safetensors,
