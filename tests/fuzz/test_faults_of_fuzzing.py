@@ -16,6 +16,7 @@ from parsing import OneFile, Parser, WrongAnswerError, input_of, judge
 from gradcli.config import reader
 from gradcli.data import cifar, decode, idx, long_text, npy, sums, text
 from gradcli.data.arrow.row_blocks import RowBlocks
+from gradcli.data.bpe import documents, tokenizer
 from gradcli.data.prepared.number_checks import Below
 from gradcli.data.tabular import cells, json_reader
 from gradcli.errors import DataError, GradcliError
@@ -48,6 +49,8 @@ PLANTED: dict[str, tuple[Any, str, Any, str]] = {
         "UnicodeDecodeError",
     ),
     "tokens": (Below, "fault", lambda *_: None, "accepted, though"),
+    "tokenizers": (tokenizer, "_told", lambda call, _: call(), "Exception"),
+    "documents": (documents, "_text_in", lambda line, *_: json.loads(line)["text"], "Decode"),
     "sums": (sums, "_unescaped", lambda name: name[name.index("\\n") :], "ValueError"),
     "pictures": (decode, "_planes", lambda picture, *_: picture.tobytes(), "another size"),
     "safetensors": (safetensors_file, "_covered", lambda *_: None, "safetensors refuses it"),

@@ -20,7 +20,7 @@ from gradcli.data.bpe.tokenizer import (
 )
 from gradcli.data.dataset import Facts, Labelled, LoadedData, Unseen
 from gradcli.data.facts import DataFacts
-from gradcli.data.files import expanded, gzip_notes, locate, regular_size, shown
+from gradcli.data.files import expanded, gzip_notes, load, locate, regular_size, shown
 from gradcli.data.prepared.cache import cache_folder
 from gradcli.data.samples import imagined
 from gradcli.data.split import cut
@@ -87,6 +87,8 @@ class BpeText:
     @cached_property
     def sha256(self) -> dict[str, str]:
         """The hash of each file by its role."""
+        if self._is_small:
+            return {role: load(path).sha256 for role, path in self.files.items()}
         from gradcli.data.prepared.identity import sha256_of_all
         from gradcli.data.prepared.progress import Progress
 
