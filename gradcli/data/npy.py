@@ -56,6 +56,7 @@ _ENTRY = re.compile(
      |(?P<fields>\[[^\]]{{0,8000}}\]))[{_SPACE}]*(?:,|(?=\}}))""",
     re.VERBOSE | re.ASCII,
 )
+_INDENT = re.compile(r"[\n\r][ \t\f]+\Z")
 _SIZE = rf"[{_SPACE}]*(?:0|[1-9][0-9]{{0,18}})[{_SPACE}]*"
 _SIZES = re.compile(rf"[{_SPACE}]*|(?:{_SIZE},)+(?:{_SIZE})?[{_SPACE}]*")  # (3) is no tuple
 
@@ -144,6 +145,7 @@ def parse_header(start: bytes, source: str, most: int | None = _MAX_BYTES) -> He
 
 def _entries(text: str, source: str) -> dict[str, re.Match[str]]:
     """The entries of the dict, each as it was matched."""
+    indented = _INDENT.search(text) is not None  # a line that Python would not read
     text = text.strip(_SPACE)
     entries: dict[str, re.Match[str]] = {}
     at = 1
@@ -154,7 +156,7 @@ def _entries(text: str, source: str) -> dict[str, re.Match[str]]:
             _refuse(source, "it holds records of several fields; save one array of plain numbers")
         entries[match["key"]] = match
         at = match.end()
-    if text[:1] != "{" or text[at:].strip(_SPACE) != "}":
+    if text[:1] != "{" or text[at:].strip(_SPACE) != "}" or indented:
         _refuse(source, f"its header is no dict of descr, fortran_order and shape: {text[:80]!r}")
     return entries
 

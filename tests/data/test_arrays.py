@@ -240,3 +240,24 @@ def test_new_files_are_read_as_the_trained_ones(tmp_path: Path, packed: bool) ->
     numpy.save(tmp_path / "odd.npy", PIXELS[:, :3])
     with pytest.raises(DataError, match=r"samples are \(1, 3, 5\), the model was trained on"):
         loaded.read(tmp_path / "odd.npy")
+
+
+@pytest.mark.parametrize(
+    ("tail", "right"),
+    [
+        *(
+            (tail, True)
+            for tail in ("", "\n", "   ", "  \n", "\n\n", " \r\n", "\r   \n", "\t\f \n")
+        ),
+        *((tail, False) for tail in ("\n ", "\r  ", " \n \t", "\n\n  ", "x\n", "}\n")),
+    ],
+)
+def test_a_header_ends_as_numpy_reads_it(tail: str, right: bool) -> None:
+    """A last line of spaces alone is one that Python calls indented, unless it ends."""
+    text = "{'descr': '|u1', 'fortran_order': False, 'shape': (2,), }" + tail
+    data = b"\x93NUMPY\1\0" + len(text).to_bytes(2, "little") + text.encode() + b"\1\2"
+    if right:
+        assert bytes(npy.parse(data, "x.npy").numbers) == b"\1\2"
+    else:
+        with pytest.raises(DataError, match="no dict of descr"):
+            npy.parse(data, "x.npy")
