@@ -33,6 +33,7 @@ def _attention(
     is_causal: bool = False,
     scale: float | None = None,
     enable_gqa: bool = False,
+    softcap: float | None = None,
 ) -> Grid:
     if enable_gqa:
         key, value = (_repeated(x, query.shape[-3] // x.shape[-3]) for x in (key, value))
@@ -47,6 +48,8 @@ def _attention(
             pick_matrix(query, front, i, d) * pick_matrix(key, front, j, d) for d in range(depth)
         )
         total = factor * math.fsum(terms)
+        if softcap is not None:
+            total = softcap * math.tanh(total / softcap)
         if mask is None:
             return total
         masked = pick(mask, (*front, i, j))

@@ -1094,10 +1094,10 @@ def rsqrt_(input: Tensor) -> Tensor:
 def rsub(input: Tensor, other: Operand, *, alpha: builtins.float=1) -> Tensor:
     """The elements of other - alpha * input."""
 @overload
-def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None=None, dropout_p: Portion=0.0, is_causal: builtins.bool=False, scale: builtins.float | None=None, enable_gqa: builtins.bool=False) -> Tensor:
+def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None=None, dropout_p: Portion=0.0, is_causal: builtins.bool=False, scale: builtins.float | None=None, enable_gqa: builtins.bool=False, softcap: builtins.float | None=None) -> Tensor:
     """softmax(scale query key^T + attn_mask) value, for (..., L, E), (..., S, E) and (..., S, F)."""
 @overload
-def scaled_dot_product_attention(*, input: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None=None, dropout_p: Portion=0.0, is_causal: builtins.bool=False, scale: builtins.float | None=None, enable_gqa: builtins.bool=False) -> Tensor: ...
+def scaled_dot_product_attention(*, input: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None=None, dropout_p: Portion=0.0, is_causal: builtins.bool=False, scale: builtins.float | None=None, enable_gqa: builtins.bool=False, softcap: builtins.float | None=None) -> Tensor: ...
 @overload
 def scatter(x: Tensor, dim: builtins.int, index: Tensor, src: Operand, *, reduce: str | None=None) -> Tensor:
     """The input with src put at index along `dim`; of several in one place the last stays."""

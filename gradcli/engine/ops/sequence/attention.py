@@ -15,6 +15,7 @@ from gradcli.engine.kind import Portion
 from gradcli.engine.op import Op, declare_op
 from gradcli.engine.ops.along import floats, match
 from gradcli.engine.ops.creation.creation import full, ones
+from gradcli.engine.ops.elementwise.activation import Cap
 from gradcli.engine.sample import none, sample, truth, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
@@ -121,11 +122,14 @@ def _composed(
     is_causal: bool = False,
     scale: float | None = None,
     enable_gqa: bool = False,
+    softcap: float | None = None,
 ) -> Tensor:
     if enable_gqa:
         key, value = _for_groups(query, key, value)
     nothing = full((), -math.inf, dtype=query.dtype)
     scores = table.matmul(query * _factor(scale, query.shape[-1]), key.mT)
+    if softcap is not None:
+        scores = table.softcap(scores, softcap)
     if is_causal:
         attn_mask = table.tril(ones(scores.shape[-2:], dtype=dtypes.bool_))
     if attn_mask is not None and attn_mask.dtype is dtypes.bool_:
@@ -141,17 +145,17 @@ def _composed(
 
 
 class AttentionOp(Op[Tensor]):
-    """Repeats shared heads; goes through simpler ops where weights are dropped at random."""
+    """Repeats shared heads; goes through simpler ops where weights are dropped or scores capped."""
 
     def __call__(self, *args: Any, **named: Any) -> Tensor:
         """The averages of the values."""
         inputs, options = self._bind(args, named)
-        dropped = options.get("dropout_p", 0.0)
+        composed = options.get("dropout_p", 0.0) or options.get("softcap") is not None
         query, key, value, mask = self.cast(inputs) if self.cast is not None else inputs
         assert query is not None and key is not None and value is not None
         if options.pop("enable_gqa", False):
             key, value = _for_groups(query, key, value)
-        if dropped:
+        if composed:
             seen = None if mask is None else mask.array
             _check(query.array, key.array, value.array, seen, options.get("is_causal", False))
             with autocast(enabled=False):
@@ -169,14 +173,17 @@ def attention_forward(
     is_causal: bool = False,
     scale: float | None = None,
     enable_gqa: bool = False,
+    softcap: Cap | None = None,
 ) -> tuple[Array, Array]:
     """softmax(scale query key^T + attn_mask) value, for (..., L, E), (..., S, E) and (..., S, F).
 
     A bool mask says which keys a query sees; a float one is added. With is_causal query i sees keys
     0 to i. A query that sees nothing gives 0. With enable_gqa key and value have fewer heads, each
     for a group of query heads (Ainslie et al. 2023). The L x S weights are never all in memory.
+    With softcap, which torch does not have, a score s is softcap tanh(s / softcap) before the mask
+    (Gemma 2, 2024), and the weights are in memory.
     """
-    del dropout_p, enable_gqa  # what AttentionOp has seen to
+    del dropout_p, enable_gqa, softcap  # what AttentionOp has seen to
     _check(query, key, value, attn_mask, is_causal)
     heads = _heads(query, key, value)
     rows = (*heads.folded, query.shape[-2])
@@ -215,6 +222,8 @@ scaled_dot_product_attention = AttentionOp(
         sample((2, 6, 3, 4), (2, 2, 5, 4), (2, 2, 5, 3), none(), enable_gqa=True),
         sample((4, 3, 2), (1, 3, 2), (1, 3, 2), none(), enable_gqa=True, is_causal=True),
         sample((1, 70, 3), (1, 130, 3), (1, 130, 2), none(), is_causal=True),
+        sample((2, 4, 3, 2), (2, 2, 5, 2), (2, 2, 5, 3), none(), enable_gqa=True, softcap=0.7),
+        sample((2, 4), (6, 4), (6, 3), truth((2, 6)), softcap=2.0),
     ],
     wrong=[
         wrong(sample((2, 3), (4, 2), (4, 2), none()), "query (2, 3), key (4, 2) and value (4, 2)"),
