@@ -27,31 +27,71 @@ def positions(torch: Any, ours: nn.Module, translate: Translate) -> Any:
 
 
 def attention(torch: Any, ours: nn.Module, translate: Translate) -> Any:
-    """Queries, keys and values from one matrix, turned by their steps if ours are."""
-    inner = ours.kv_heads * ours.head_dim
+    """Queries, keys and values from one matrix, normalized and turned as ours are."""
+    width, inner = ours.heads * ours.head_dim, ours.kv_heads * ours.head_dim
     turn = _turning(torch, ours.rotary)
+    attend = torch.nn.functional.scaled_dot_product_attention
+    if ours.softcap is not None:
+        attend = _capped(torch, ours.softcap)
 
     class Heads(torch.nn.Module):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
             self.qkv = translate(torch, ours.qkv)
             self.out = translate(torch, ours.out)
+            for name in ("q_norm", "k_norm"):
+                norm = getattr(ours, name)
+                setattr(self, name, translate(torch, norm) if norm else torch.nn.Identity())
 
         def forward(self, input: Any) -> Any:
             batch, steps, _ = input.shape
-            parts = self.qkv(input).split([ours.dim, inner, inner], -1)
+            parts = self.qkv(input).split([width, inner, inner], -1)
             q, k, v = (x.view(batch, steps, -1, ours.head_dim).transpose(1, 2) for x in parts)
-            found = torch.nn.functional.scaled_dot_product_attention(
-                turn(q),
-                turn(k),
+            found = attend(
+                turn(self.q_norm(q)),
+                turn(self.k_norm(k)),
                 v,
+                _mask(torch, ours, q),
                 dropout_p=ours.dropout if self.training else 0.0,
-                is_causal=ours.causal,
+                is_causal=ours.causal and ours.window is None and ours.slopes is None,
                 enable_gqa=ours.kv_heads != ours.heads,
             )
-            return self.out(found.transpose(1, 2).reshape(input.shape))
+            return self.out(found.transpose(1, 2).reshape(batch, steps, width))
 
     return Heads()
+
+
+def _mask(torch: Any, ours: Any, query: Any) -> Any:
+    """What is added to scores beside is_causal: a window, and a slope of the distance."""
+    if ours.window is None and ours.slopes is None:
+        return None
+    steps = query.shape[-2]
+    at = torch.arange(steps, device=query.device)
+    back = at[:, None] - at
+    mask = torch.zeros_like(back, dtype=query.dtype)
+    if ours.slopes is not None:
+        mask = -_copied(torch, ours.slopes)[:, None, None] * back.abs()
+    if ours.causal:
+        mask = mask.masked_fill((back < 0) | (back >= (ours.window or steps)), -torch.inf)
+    return mask
+
+
+def _capped(torch: Any, cap: float) -> Callable[..., Any]:
+    """Attention as in torch, with scores held softly below a cap."""
+    functional = torch.nn.functional
+
+    def attend(
+        q: Any, k: Any, v: Any, mask: Any, dropout_p: float, is_causal: bool, enable_gqa: bool
+    ) -> Any:
+        if enable_gqa:
+            k, v = (x.repeat_interleave(q.shape[1] // x.shape[1], 1) for x in (k, v))
+        scores = cap * torch.tanh(q @ k.mT / q.shape[-1] ** 0.5 / cap)
+        if is_causal:
+            mask = torch.full_like(scores, -torch.inf).triu(1)
+        weights = (scores if mask is None else scores + mask).softmax(-1)
+        return functional.dropout(weights, dropout_p) @ v
+
+    return attend
 
 
 def block(torch: Any, ours: nn.Module, translate: Translate) -> Any:
@@ -85,15 +125,16 @@ def tie(made: Any, ours: nn.Module) -> None:
 
 
 def _turning(torch: Any, rotary: Any) -> Callable[[Any], Any]:
-    """Pairs of numbers 2i and 2i + 1, turned by their step (RoFormer)."""
+    """Pairs of numbers turned by their step (RoFormer): neighbours, or half a row apart."""
     if rotary is None:
         return lambda x: x
     cos, sin = (_copied(torch, table) for table in (rotary.cos, rotary.sin))
 
     def turn(x: Any) -> Any:
-        a, b = x[..., 0::2], x[..., 1::2]
+        a, b = (x[..., 0::2], x[..., 1::2]) if rotary.interleaved else x.chunk(2, -1)
         c, s = cos[: x.shape[-2]], sin[: x.shape[-2]]
-        return torch.stack([a * c - b * s, a * s + b * c], -1).flatten(-2)
+        turned = [a * c - b * s, a * s + b * c]
+        return torch.stack(turned, -1).flatten(-2) if rotary.interleaved else torch.cat(turned, -1)
 
     return turn
 

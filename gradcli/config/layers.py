@@ -7,11 +7,12 @@ See layer.py for the form; containers.py for layers that hold layers.
 from __future__ import annotations
 
 from math import prod
-from typing import Literal
+from typing import Any, Literal
 
 from gradcli.config.fields import Border, Factors, Padded, Shape, Sizes, Units, Window
 from gradcli.config.layer import Layer
 from gradcli.config.modules import GRU, LSTM, RNN
+from gradcli.config.row import passing_on
 from gradcli.config.signal import shape_text
 from gradcli.engine import nn
 from gradcli.engine.kind import Count, Finite, Positive, Share
@@ -92,22 +93,25 @@ def pad(
     return kinds[mode][0 if lines else 1](padding)
 
 
+@passing_on(nn.SelfAttention, but="dim rotary_steps dtype")
 def attention(
     sample: Sample,
     heads: Count,
     *,
-    kv_heads: Count | None = None,
-    causal: bool = True,
     dropout: Share = 0.0,
     rotary: bool = False,
-    bias: bool = True,
+    eps: Positive = 1e-5,
+    **further: Any,
 ) -> nn.SelfAttention:
     """Each step becomes an average of steps, by likeness; several heads side by side."""
     steps, features = sample
     turned = steps if rotary else None
-    return nn.SelfAttention(features, heads, kv_heads, causal, dropout, turned, bias)
+    return nn.SelfAttention(
+        features, heads, dropout=dropout, rotary_steps=turned, eps=eps, **further
+    )
 
 
+@passing_on(attention)
 def transformer(
     sample: Sample,
     heads: Count,
@@ -115,24 +119,14 @@ def transformer(
     mlp: Units = "4x",
     norm: Literal["pre", "post"] = "pre",
     activation: Literal["relu", "gelu", "gelu_tanh"] = "gelu",
-    causal: bool = True,
     dropout: Share = 0.0,
-    kv_heads: Count | None = None,
-    rotary: bool = False,
     bias: bool = True,
     eps: Positive = 1e-5,
+    **further: Any,
 ) -> nn.Module:
     """Attention and a network of two linear layers, each with a norm and added to its input."""
     inner = mlp if isinstance(mlp, int) else int(mlp.removesuffix("x")) * sample[-1]
-    inside = attention(
-        sample,
-        heads,
-        kv_heads=kv_heads,
-        causal=causal,
-        dropout=dropout,
-        rotary=rotary,
-        bias=bias,
-    )
+    inside = attention(sample, heads, dropout=dropout, bias=bias, eps=eps, **further)
     return nn.TransformerBlock(inside, inner, activation, norm == "pre", dropout, eps, bias)
 
 

@@ -7,12 +7,13 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from functools import cached_property, partial
 from inspect import Parameter
-from typing import Any
+from typing import Any, TypeVar
 
 from gradcli.engine.argument import hints_of
 from gradcli.errors import OptionError, ShapeError
 
 REQUIRED = Parameter.empty
+Make = TypeVar("Make", bound=Callable[..., Any])
 
 
 class Row:
@@ -100,18 +101,39 @@ class Row:
             raise OptionError(error.message.removeprefix(f"{name}: ")) from None
 
 
+def passing_on(to: Callable[..., Any], but: str = "") -> Callable[[Make], Make]:
+    """Declares of a function that its `**named` go on to `to`: all parameters of that, `but` these.
+
+    What the function has itself hides one of the same name.
+    """
+
+    def declare(function: Make) -> Make:
+        inherited = typed_parameters(to)
+        vars(function)["inherited"] = {
+            name: parameter.replace(kind=Parameter.KEYWORD_ONLY)
+            for name, parameter in inherited.items()
+            if name not in but.split()
+        }
+        return function
+
+    return declare
+
+
 def typed_parameters(make: Callable[..., Any]) -> dict[str, Parameter]:
     """The parameters of a function or class with types for annotations.
 
-    A constructor that takes `**named` also takes what the class above it does.
+    A constructor that takes `**named` also takes what the class above it does; see passing_on for
+    functions.
     """
     params = getattr(make, "__dict__", {}).get("__dataclass_params__")
     if not isinstance(make, type) or (params and params.init):  # its constructor is generated
-        hints = hints_of(make)
-        return {
+        hints, inherited = hints_of(make), getattr(make, "inherited", {})
+        own = {
             name: parameter.replace(annotation=hints.get(name, Any))
             for name, parameter in inspect.signature(make).parameters.items()
+            if not (inherited and parameter.kind is parameter.VAR_KEYWORD)
         }
+        return own | {name: p for name, p in inherited.items() if name not in own}
     merged: dict[str, Parameter] = {}
     for kind in (each for each in make.__mro__ if "__init__" in vars(each)):
         parameters = list(typed_parameters(vars(kind)["__init__"]).values())[1:]

@@ -162,6 +162,12 @@ MODELS |= {
                 nn.SelfAttention(12, 3, 1, rotary_steps=9, bias=False), 7, "relu", False, bias=False
             ),
             nn.SelfAttention(12, 4, causal=False),
+            nn.SelfAttention(
+                12, 3, 1, rotary_steps=9, rotary_base=50.0, rotary_form="half", softcap=0.7
+            ),
+            nn.SelfAttention(12, 3, qk_norm="rms", head_dim=6, window=3, qkv_bias=True, bias=False),
+            nn.SelfAttention(12, 6, 3, qk_norm="rms_plain", alibi=True, window=4, softcap=1.5),
+            nn.SelfAttention(12, 3, alibi=True, causal=False),
         ),
         (2, 7, 12),
     ),

@@ -135,7 +135,8 @@ WRONG = [0, -1, -3, 2.5, "same", "no", True, None, [], [2, 2, 2], {}, 1e300, 2**
 def settings(kind: str, draw: random.Random, wrong: bool) -> dict[str, Any]:
     """Keys with random values; of wrong ones one key has a value of any kind."""
     schema = layer_schema(kind).model.model_json_schema()["properties"]
-    chosen = {key: values_of(item, draw) for key, item in schema.items() if draw.random() < 0.4}
+    share = min(0.4, 4 / max(1, len(schema)))  # of many keys few, as some exclude each other
+    chosen = {key: values_of(item, draw) for key, item in schema.items() if draw.random() < share}
     if wrong and schema:
         chosen[draw.choice(list(schema))] = draw.choice(WRONG)
     return chosen

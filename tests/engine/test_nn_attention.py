@@ -79,7 +79,7 @@ def test_an_own_activation_is_used() -> None:
     assert layer(engine.randn(3, 1, 4)).abs().amax().item() < 2
 
 
-@pytest.mark.parametrize("kind", ["encoder", "decoder", "rotary"])
+@pytest.mark.parametrize("kind", ["encoder", "decoder", "rotary", "options"])
 def test_captured_training_has_the_bits_of_eager_training(kind: str) -> None:
     def trained(eager: bool) -> list[Any]:
         engine.manual_seed(3)
@@ -87,6 +87,11 @@ def test_captured_training_has_the_bits_of_eager_training(kind: str) -> None:
             layer: Any = nn.TransformerEncoderLayer(8, 2, 16, 0.1, "gelu", batch_first=True)
         elif kind == "decoder":
             layer = nn.TransformerDecoderLayer(8, 2, 16, 0.1, batch_first=True, norm_first=True)
+        elif kind == "options":
+            layer = nn.Sequential(
+                nn.SelfAttention(8, 2, window=3, alibi=True, softcap=2.0, qk_norm="rms"),
+                nn.SelfAttention(8, 2, rotary_steps=7, rotary_form="half", window=3, dropout=0.1),
+            )
         else:
             layer = nn.Sequential(nn.Positions(7, 8), nn.RotaryEmbedding(8, 7), nn.Linear(8, 8))
         optimizer = optim.AdamW(layer.parameters(), lr=1e-2)

@@ -40,7 +40,17 @@ def lstm() -> nn.Module:
     return Last()
 
 
-KINDS: list[dict[str, Any]] = [{}, {"kv_heads": 2}, {"kv_heads": 1, "rotary_steps": CONTEXT}]
+KINDS: list[dict[str, Any]] = [
+    {},
+    {"kv_heads": 2},
+    {"kv_heads": 1, "rotary_steps": CONTEXT},
+    {"rotary_steps": CONTEXT, "rotary_form": "half", "rotary_base": 50.0, "qk_norm": "rms"},
+    {"head_dim": 3, "qk_norm": "rms_plain", "softcap": 0.5, "qkv_bias": False},
+    {"window": 1},
+    {"window": 4, "kv_heads": 2, "softcap": 0.5},
+    {"alibi": True, "window": 5, "kv_heads": 2},
+    {"alibi": True},
+]
 
 
 @pytest.mark.parametrize("options", KINDS, ids=str)

@@ -1,4 +1,4 @@
-"""Where a step stands in its sequence: rotary positions, and learnt ones."""
+"""Where a step stands in its sequence: rotary positions, learnt ones, and distances."""
 
 from __future__ import annotations
 
@@ -105,6 +105,18 @@ class Positions(StatefulModule):
                 f"Positions: input must be (..., steps, {self.dim}), got {input.shape}"
             )
         return input + self.weight[offset:end]
+
+
+def alibi_slopes(heads: int) -> list[float]:
+    """How much less a head likes a step for each step that it is away (Press et al. 2022, ALiBi).
+
+    2^(-8 i / heads) for i from 1 on; where heads is no power of two, those of the power below, then
+    every other one of the power above.
+    """
+    power = 1 << (heads.bit_length() - 1)
+    slopes = [2 ** (-8 * i / power) for i in range(1, power + 1)]
+    between = [2 ** (-4 * i / power) for i in range(1, 2 * power, 2)]
+    return (slopes + between)[:heads]
 
 
 def last_step(name: str, input: Tensor, offset: int, most: int) -> int:
