@@ -16,6 +16,7 @@ from gradcli.config.row import passing_on
 from gradcli.config.signal import shape_text
 from gradcli.engine import nn
 from gradcli.engine.kind import Count, Finite, Positive, Share
+from gradcli.engine.nn.self_attention import Activation, NormKind
 from gradcli.errors import ShapeError
 from gradcli.wording import quantity
 
@@ -118,7 +119,8 @@ def transformer(
     *,
     mlp: Units = "4x",
     norm: Literal["pre", "post"] = "pre",
-    activation: Literal["relu", "gelu", "gelu_tanh"] = "gelu",
+    norm_kind: NormKind = "layer",
+    activation: Activation = "gelu",
     dropout: Share = 0.0,
     bias: bool = True,
     eps: Positive = 1e-5,
@@ -127,7 +129,10 @@ def transformer(
     """Attention and a network of two linear layers, each with a norm and added to its input."""
     inner = mlp if isinstance(mlp, int) else int(mlp.removesuffix("x")) * sample[-1]
     inside = attention(sample, heads, dropout=dropout, bias=bias, eps=eps, **further)
-    return nn.TransformerBlock(inside, inner, activation, norm == "pre", dropout, eps, bias)
+    first = norm == "pre"
+    return nn.TransformerBlock(
+        inside, inner, activation, first, dropout, eps, bias, norm_kind=norm_kind
+    )
 
 
 def prelu(sample: Sample, init: Finite = 0.25, *, per_channel: bool = False) -> nn.Module:

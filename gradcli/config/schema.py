@@ -46,6 +46,7 @@ SYNONYMS = {
     "upsample": "interpolate",
     "reshape": "unflatten view",
     "silu": "swish",
+    "relusquared": "relu2 squared_relu",
     "negative_slope": "slope",
     "mse": "l2_loss",
     "l1": "mae",

@@ -161,6 +161,10 @@ MODELS |= {
             nn.TransformerBlock(
                 nn.SelfAttention(12, 3, 1, rotary_steps=9, bias=False), 7, "relu", False, bias=False
             ),
+            nn.TransformerBlock(nn.SelfAttention(12, 3), 7, "swiglu", norm_kind="rms"),
+            nn.TransformerBlock(
+                nn.SelfAttention(12, 3), 7, "relusquared", False, norm_kind="layer_plain"
+            ),
             nn.SelfAttention(12, 4, causal=False),
             nn.SelfAttention(
                 12, 3, 1, rotary_steps=9, rotary_base=50.0, rotary_form="half", softcap=0.7

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from gradcli import engine
+from gradcli.config.layers import LAYERS as LAYER_TABLE
 from gradcli.config.load import Config, load
 from gradcli.config.planned import build, build_all
+from gradcli.config.schema import suggestion
 from gradcli.errors import ErrorGroup, GradcliError
 
 Write = Callable[..., Path]
@@ -48,6 +50,10 @@ def mistakes(config_file: Write, layers: str, head: str = "linear: $data.vocab")
         ("attention: {heads: 4, kv_heads: 2, bias: false}", 12 * 24 + 12 * 12),
         ("attention: {heads: 6, kv_heads: 1, rotary: true, causal: false}", 12 * 16 + 16 + 156),
         ("transformer: 3", 12 * 36 + 36 + 156 + 2 * 12 * 48 + 60 + 48),
+        ("transformer: {heads: 3, mlp: 7, activation: swiglu, bias: false}", 576 + 252 + 24),
+        ("transformer: {heads: 3, mlp: 7, norm_kind: rms, bias: false}", 576 + 168 + 24),
+        ("transformer: {heads: 3, mlp: 7, norm_kind: rms_plain, bias: false}", 576 + 168),
+        ("transformer: {heads: 3, norm_kind: layer_plain, activation: relusquared}", 1884 - 48),
         ("transformer: {heads: 3, mlp: 7, norm: post, activation: relu}", 624 + 168 + 19 + 48),
         ("transformer: {heads: 2, mlp: 2x, bias: false, rotary: true}", 432 + 144 + 576 + 24),
     ],
@@ -86,6 +92,7 @@ def test_a_tied_head_has_the_weight_of_the_table(config_file: Write) -> None:
         ("attention: {heads: 4, window: 0}", "relu", "window must be a whole number from 1"),
         ("attention: {heads: 4, softcap: 0}", "relu", "softcap must be a finite number above 0"),
         ("attention: {heads: 4, rotary_base: 5}", "relu", "and rotary_form need rotary positions"),
+        ("transformer: {heads: 3, norm_kind: batch}", "relu", "layer, layer_plain, rms, rms_plain"),
         ("transformer: {heads: 4, qk_norm: l2}", "relu", "one of none, rms, rms_plain, got text"),
         ("flatten\ntransformer: 3", "relu", "needs sequences (steps x features), got 96"),
         ("flatten\npositions", "relu", "layer 2, positions: needs sequences"),
@@ -100,6 +107,10 @@ def test_what_does_not_fit_is_said(
     config_file: Write, layers: str, head: str, message: str
 ) -> None:
     assert message in mistakes(config_file, layers, head)
+
+
+def test_the_name_of_others_for_a_squared_relu_is_known() -> None:
+    assert suggestion("relu2", LAYER_TABLE) == "did you mean 'relusquared'?"
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from gradcli.engine import table
 from gradcli.engine.dtype import DType
 from gradcli.engine.kind import Count, NotNegative, Portion, Positive
 from gradcli.engine.nn import functional as F
-from gradcli.engine.nn.activation import GELU, ReLU
+from gradcli.engine.nn.activation import GELU, GLU, ReLU, ReLUSquared, SiLU, SwiGLU
 from gradcli.engine.nn.attention import check_heads
 from gradcli.engine.nn.containers import Sequential
 from gradcli.engine.nn.dropout import Dropout
@@ -33,10 +33,15 @@ from gradcli.errors import OptionError, ShapeError
 RotaryForm = Literal["interleaved", "half"]
 _BASE: float = 10000.0
 _FORM: RotaryForm = "interleaved"
-ACTIVATIONS: dict[str, Callable[[], Module]] = {
+Activation = Literal["relu", "gelu", "gelu_tanh", "silu", "relusquared", "swiglu"]
+NormKind = Literal["layer", "layer_plain", "rms", "rms_plain"]
+ACTIVATIONS: dict[Activation, Callable[[], Module]] = {
     "relu": ReLU,
     "gelu": GELU,
     "gelu_tanh": lambda: GELU("tanh"),
+    "silu": SiLU,
+    "relusquared": ReLUSquared,
+    "swiglu": SwiGLU,
 }
 
 
@@ -204,34 +209,47 @@ def _distances(queries: int, keys: int, dtype: DType) -> Tensor:
     return (steps[keys - queries :].reshape(queries, 1) - steps).abs()
 
 
+def _norm(kind: NormKind, dim: int, eps: float, bias: bool, dtype: DType) -> Module:
+    weight = not kind.endswith("_plain")
+    if kind.startswith("rms"):
+        return RMSNorm(dim, eps, weight, dtype=dtype)
+    return LayerNorm(dim, eps, weight, bias, dtype=dtype)
+
+
 class TransformerBlock(Module):
     """Self-attention, then a network of `inner` units, each added to what it was given.
 
     With `norm_first` the norms stand before the two (Radford et al. 2019), otherwise behind the
-    sums (Vaswani et al. 2017). Dropout acts on the weights of attention and on what is added.
+    sums (Vaswani et al. 2017); `norm_kind` says whether they are layer or RMS norms, and "_plain"
+    ones have no weights. With "swiglu" the first matrix of the network gives 2 inner numbers, first
+    those of the gates (Shazeer 2020). Dropout acts on the weights of attention and on what is
+    added.
     """
 
     def __init__(
         self,
         attention: SelfAttention,
         inner: Count,
-        activation: Literal["relu", "gelu", "gelu_tanh"] = "gelu",
+        activation: Activation = "gelu",
         norm_first: bool = True,
         dropout: Portion = 0.0,
         eps: NotNegative = 1e-5,
         bias: bool = True,
         *,
+        norm_kind: NormKind = "layer",
         dtype: DType = dtypes.float32,
     ) -> None:
         super().__init__()
         dim = attention.dim
         self.norm_first = norm_first
-        self.norm1 = LayerNorm(dim, eps, bias=bias, dtype=dtype)
+        self.norm1 = _norm(norm_kind, dim, eps, bias, dtype)
         self.attention = attention
-        self.norm2 = LayerNorm(dim, eps, bias=bias, dtype=dtype)
+        self.norm2 = _norm(norm_kind, dim, eps, bias, dtype)
+        between = ACTIVATIONS[activation]()
+        units = 2 * inner if isinstance(between, GLU) else inner
         self.mlp = Sequential(
-            Linear(dim, inner, bias=bias, dtype=dtype),
-            ACTIVATIONS[activation](),
+            Linear(dim, units, bias=bias, dtype=dtype),
+            between,
             Linear(inner, dim, bias=bias, dtype=dtype),
         )
         self.dropout = Dropout(dropout)
