@@ -1,0 +1,185 @@
+"""What config.json says of a published model: sizes, norms, positions and biases."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from gradcli.data.files import read, regular_size, shown, text_of
+from gradcli.dataclass import dataclass
+from gradcli.errors import DataError
+from gradcli.wording import listed
+
+FILE = "config.json"
+_LIMIT = 1 << 20  # bytes
+Kind = Literal["gpt2", "llama"]
+# Kinds of models by what their config.json calls them.
+KINDS: dict[str, Kind] = {
+    "gpt2": "gpt2",
+    "llama": "llama",
+    "mistral": "llama",
+    "qwen2": "llama",
+    "qwen3": "llama",
+}
+_ACTIVATIONS = {
+    "gelu_new": "gelu_tanh",
+    "gelu_pytorch_tanh": "gelu_tanh",
+    "gelu": "gelu",
+    "relu": "relu",
+    "silu": "swiglu",
+    "swish": "swiglu",
+}
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A model of transformer blocks between an embedding and a head.
+
+    Attributes:
+        kind: whose names its tensors have.
+        context: steps that it was trained on, at most.
+        inner: units of the network in a block.
+        tied: the head has the embedding's weight.
+        window: steps that a step sees; None for all before it.
+    """
+
+    kind: Kind
+    vocab: int
+    width: int
+    layers: int
+    heads: int
+    context: int
+    inner: int
+    eps: float
+    activation: str
+    tied: bool
+    kv_heads: int = 0
+    head_dim: int = 0
+    rotary_base: float = 10000.0
+    qkv_bias: bool = False
+    qk_norm: bool = False
+    window: int | None = None
+
+
+def shape_in(folder: Path) -> Shape:
+    """The shape of the model in a folder.
+
+    Raises:
+        DataError: config.json is missing, damaged, or of a model that is not read.
+    """
+    path = folder / FILE
+    if not path.is_file():
+        raise DataError(
+            f"{shown(folder)} holds no {FILE}; a model is a folder with {FILE}, model.safetensors "
+            "and tokenizer.json"
+        )
+    if regular_size(path) > _LIMIT:
+        raise DataError(f"{shown(path)}: more than {_LIMIT} bytes", code="E302")
+    try:
+        values = json.loads(text_of(read(path), shown(path)))
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{shown(path)}: not JSON: {error}", code="E302") from None
+    if not isinstance(values, dict):
+        raise DataError(f"{shown(path)}: expected an object", code="E304")
+    entries = _Entries(values, shown(path))
+    name = str(values.get("model_type"))
+    if name not in KINDS:
+        entries.refuse(f"model_type is {name!r}; read are {listed(KINDS)}")
+    return (_of_gpt2 if KINDS[name] == "gpt2" else _of_llama)(entries, name)
+
+
+class _Entries:
+    """The entries of config.json, each checked when it is asked for."""
+
+    def __init__(self, values: Mapping[str, Any], source: str) -> None:
+        self._values, self._source = values, source
+
+    def refuse(self, what: str) -> None:
+        raise DataError(f"{self._source}: {what}", code="E304")
+
+    def get(self, name: str, default: Any = None) -> Any:
+        value = self._values.get(name)
+        return default if value is None else value
+
+    def count(self, name: str, default: int | None = None) -> int:
+        value = self.get(name, default)
+        if type(value) is not int or not 1 <= value <= 1 << 24:
+            self.refuse(f"expected a whole number of at least 1 under {name!r}, found {value!r}")
+        return int(value)
+
+    def number(self, name: str, default: float) -> float:
+        value = self.get(name, default)
+        if type(value) not in (int, float) or not 0 < value < 1e12:
+            self.refuse(f"expected a number above 0 under {name!r}, found {value!r}")
+        return float(value)
+
+    def truth(self, name: str, default: bool) -> bool:
+        value = self.get(name, default)
+        if type(value) is not bool:
+            self.refuse(f"expected true or false under {name!r}, found {value!r}")
+        return bool(value)
+
+    def activation(self, name: str, default: str) -> str:
+        value = self.get(name, default)
+        if not isinstance(value, str) or value not in _ACTIVATIONS:
+            self.refuse(f"{name} is {value!r}; read are {listed(_ACTIVATIONS)}")
+        return _ACTIVATIONS[value]
+
+    def alone(self, name: str, *values: Any) -> None:
+        """Refuse a value that changes what the model computes in a way that is not built here."""
+        if self.get(name) not in (None, *values):
+            self.refuse(f"{name} is {self.get(name)!r}, which is not built here")
+
+
+def _of_gpt2(entries: _Entries, _: str) -> Shape:
+    for name, values in (
+        ("scale_attn_by_inverse_layer_idx", (False,)),
+        ("scale_attn_weights", (True,)),
+        ("add_cross_attention", (False,)),
+    ):
+        entries.alone(name, *values)
+    width = entries.count("n_embd")
+    return Shape(
+        kind="gpt2",
+        vocab=entries.count("vocab_size"),
+        width=width,
+        layers=entries.count("n_layer"),
+        heads=entries.count("n_head"),
+        context=entries.count("n_positions", entries.get("n_ctx")),
+        inner=entries.count("n_inner", 4 * width),
+        eps=entries.number("layer_norm_epsilon", 1e-5),
+        activation=entries.activation("activation_function", "gelu_new"),
+        tied=entries.truth("tie_word_embeddings", True),
+        qkv_bias=True,
+    )
+
+
+def _of_llama(entries: _Entries, name: str) -> Shape:
+    entries.alone("rope_scaling", {"rope_type": "default"}, {"type": "default"})
+    entries.alone("mlp_bias", False)
+    entries.alone("pretraining_tp", 1)
+    if name != "qwen2":  # of which the key says nothing
+        entries.alone("attention_bias", False)
+    width, heads = entries.count("hidden_size"), entries.count("num_attention_heads")
+    windowed = name == "mistral" or entries.truth("use_sliding_window", False)
+    window = entries.count("sliding_window") if windowed and entries.get("sliding_window") else None
+    return Shape(
+        kind="llama",
+        vocab=entries.count("vocab_size"),
+        width=width,
+        layers=entries.count("num_hidden_layers"),
+        heads=heads,
+        context=entries.count("max_position_embeddings", 2048),
+        inner=entries.count("intermediate_size"),
+        eps=entries.number("rms_norm_eps", 1e-6),
+        activation=entries.activation("hidden_act", "silu"),
+        tied=entries.truth("tie_word_embeddings", False),
+        kv_heads=entries.count("num_key_value_heads", heads),
+        head_dim=entries.count("head_dim", max(1, width // heads)),
+        rotary_base=entries.number("rope_theta", 10000.0),
+        qkv_bias=name == "qwen2",
+        qk_norm=name == "qwen3",
+        window=window,
+    )
