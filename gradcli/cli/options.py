@@ -305,18 +305,25 @@ def trained(function: Callable[..., Any]) -> Any:
     ) -> Any:
         def open_run(with_data: bool) -> Trained:
             from gradcli.config.trained import open_trained
+            from gradcli.train.published.folder import is_published
             from gradcli.train.run_name import find
 
-            path, which = find(runs, run, checkpoint)
-            compute_on(device, threads)
-            trained = open_trained(
-                path,
-                which,
-                device,
-                partial=partial,
-                with_data=with_data,
-                trust=trust(trust_code),
-            )
+            if is_published(Path(run)):
+                from gradcli.config.published_model import open_published  # few open one
+
+                compute_on(device, threads)
+                trained = open_published(Path(run), device)
+            else:
+                path, which = find(runs, run, checkpoint)
+                compute_on(device, threads)
+                trained = open_trained(
+                    path,
+                    which,
+                    device,
+                    partial=partial,
+                    with_data=with_data,
+                    trust=trust(trust_code),
+                )
             for note in trained.notes:
                 output.say_aside(note)
             return trained

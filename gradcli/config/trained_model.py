@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gradcli import engine
+from gradcli.config.published_model import open_published
 from gradcli.config.trained import Trained, open_trained
 from gradcli.config.trust import Trust
 from gradcli.data.facts import DataFacts, data_facts
@@ -17,6 +18,7 @@ from gradcli.engine import nn
 from gradcli.engine.kind import Count, Kind
 from gradcli.train.generate import Sampling, continued
 from gradcli.train.predict import Predictor
+from gradcli.train.published.folder import is_published
 from gradcli.train.run_name import find
 
 
@@ -29,6 +31,7 @@ def load(
 ) -> TrainedModel:
     """The model of RUN[@best|@last|@STEP]: a path, a run's name in the folder `runs`, or `last`.
 
+    The folder of a published language model is one too (docs/pretrained.md).
     The data that it was trained on need not be there. Without an `@` it is the best checkpoint
     where the run keeps one, else the last. Own code that none of your trainings ran is run with
     `trust_code` only, for it may do whatever you may do.
@@ -38,12 +41,15 @@ def load(
         RunError: there is no such run.
         CheckpointError: it has no such checkpoint, or that is damaged.
     """
-    path, which = find(Path(runs), os.fspath(run))
     lines: list[str] = []
     trust = Trust(everything=trust_code, say=lines.append)
     before = engine.get_rng_state()
     try:
-        trained = open_trained(path, which, device, with_data=False, trust=trust)
+        if is_published(Path(run)):
+            trained = open_published(Path(run), device)
+        else:
+            path, which = find(Path(runs), os.fspath(run))
+            trained = open_trained(path, which, device, with_data=False, trust=trust)
     finally:
         engine.set_rng_state(before)  # first weights were drawn
     return TrainedModel(replace(trained, notes=[*lines, *trained.notes]))

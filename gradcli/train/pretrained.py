@@ -1,4 +1,4 @@
-"""First values of weights from a file or a run: gradcli's checkpoints, or any safetensors file."""
+"""First values of weights: a checkpoint, any safetensors file, a run, or a published model."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from gradcli.errors import CheckpointError, GradcliError, RunError
 from gradcli.registry import did_you_mean
 from gradcli.train import checkpoint
 from gradcli.train.directory import checkpoint_file
+from gradcli.train.published.folder import is_published
+from gradcli.train.published.loading import take_over_published
 from gradcli.train.run_name import find
 from gradcli.train.safetensors_file import Stored, read
 from gradcli.train.state import MODEL, OPTIMIZER, as_evaluated, as_tensor, dtype_name, readable
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 # By these keys the parameters are put in order, and an optimizer's state has their numbers.
 ORDER = ("optim.no_decay", "optim.groups", "freeze")
+_NO_STATE = "without pretrained.optimizer the weights alone are taken"
 
 
 @dataclass(frozen=True)
@@ -55,13 +58,14 @@ class Source:
 
 
 def locate(text: str, root: Path, runs: Path) -> Path:
-    """The file that `pretrained.from` means: the file itself, or the checkpoint of RUN[@W].
+    """What `pretrained.from` means: a file, a published folder, or the checkpoint of RUN[@W].
 
     A relative path begins in `root`, the config's folder, or else here; a run may also be named,
     as in every command. Without W it is the best checkpoint where the run keeps one, else the last.
     """
     for file in (root / text, Path(text)):
-        if os.path.isfile(file):  # noqa: PTH113 -- false, and no OSError, for a name too long
+        # (os.path is false, and no OSError, for a name that is too long.)
+        if os.path.isfile(file) or (os.path.isdir(file) and is_published(file)):  # noqa: PTH112, PTH113
             return file
     reason: RunError | None = None
     for run in (str(root / text), text):
@@ -93,8 +97,12 @@ def take_over(
 
     With a `state` its optimizer gets all that the file's optimizer remembered: moments, and how
     many steps they are of, by which some correct them. All is compared before any is copied. What
-    else the file holds is left alone.
+    else the file holds is left alone. A folder is that of a published model.
     """
+    if file.is_dir():
+        if state is not None:
+            raise _refusal("no optimizer's state", [f"{file} is a published model"], _NO_STATE)
+        return take_over_published(model, file, names)
     source = _read(file)
     wanted = {name: one for name, one in model.state_dict().items() if name in names}
     problems = _problems(wanted, source.model)
@@ -107,8 +115,7 @@ def take_over(
     problems = [] if state is None else list(_misfits(state, memory, model, source))
     if problems:
         message = f"the optimizer's state does not come from {file}"
-        cure = "without pretrained.optimizer the weights alone are taken"
-        raise _refusal(message, problems, cure)
+        raise _refusal(message, problems, _NO_STATE)
     with engine.no_grad():
         for name, tensor in wanted.items():
             tensor.copy_(as_tensor(source.model[name]))

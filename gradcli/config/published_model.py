@@ -1,0 +1,127 @@
+"""A published model opened as it lies in its folder: nothing of it was trained here."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+from gradcli.config.build import build
+from gradcli.config.load import load
+from gradcli.config.trained import Trained
+from gradcli.data import LoadedData
+from gradcli.data.bpe.tokenizer import FILE as TOKENIZER
+from gradcli.data.bpe.tokenizer import Tokenizer, tokenizer_at
+from gradcli.data.facts import DataFacts
+from gradcli.data.files import shown
+from gradcli.errors import DataError
+from gradcli.train.checkpoint import Meta
+from gradcli.train.published.loading import take_over_published
+from gradcli.train.published.shape import Shape, shape_in
+from gradcli.train.yaml_text import inline
+
+MOST_STEPS = 2048  # that a model reads at once: a cache for all that some were trained on is huge
+
+
+def layers_of(shape: Shape) -> tuple[str, ...]:
+    """The layers of a published model, as they stand in a config."""
+    head = "linear: {out: $data.vocab, bias: false" + ", tied: tokens}" * shape.tied
+    head += "}" * (not shape.tied)
+    embedding = f"embed: {{dim: {shape.width}, std: 0.02, name: tokens}}"
+    block = f"transformer: {_keys(_block(shape))}"
+    repeat = f"repeat: {{times: {shape.layers}, layers: [{block}]}}"
+    if shape.kind == "gpt2":
+        return (embedding, "positions", repeat, f"layernorm: {{eps: {shape.eps!r}}}", head)
+    return (embedding, repeat, f"rmsnorm: {{eps: {shape.eps!r}}}", head)
+
+
+def _block(shape: Shape) -> dict[str, object]:
+    keys: dict[str, object] = {
+        "heads": shape.heads,
+        "mlp": shape.inner,
+        "activation": shape.activation,
+        "eps": shape.eps,
+    }
+    if shape.kind == "gpt2":
+        return keys
+    keys |= {"norm_kind": "rms", "bias": False, "rotary": True, "rotary_form": "half"}
+    usual = {
+        "kv_heads": shape.heads,
+        "head_dim": shape.width // shape.heads,
+        "rotary_base": 10000.0,
+        "window": None,
+    }
+    keys |= {key: value for key, default in usual.items() if (value := _at(shape, key)) != default}
+    keys |= {"qkv_bias": True} if shape.qkv_bias else {}
+    return keys | ({"qk_norm": "rms"} if shape.qk_norm else {})
+
+
+def _at(shape: Shape, key: str) -> object:
+    value: object = getattr(shape, key)
+    return value
+
+
+def _keys(values: dict[str, object]) -> str:
+    return "{" + ", ".join(f"{key}: {inline(value)}" for key, value in values.items()) + "}"
+
+
+def checked_tokenizer(folder: Path, shape: Shape) -> Tokenizer:
+    """The tokenizer of a published model, which has no more tokens than that."""
+    tokenizer = tokenizer_at(folder)
+    if tokenizer.vocab > shape.vocab:
+        raise DataError(
+            f"{shown(folder)}: {TOKENIZER} has {tokenizer.vocab} tokens, the model "
+            f"{shape.vocab}: they do not belong together",
+            code="E305",
+        )
+    return tokenizer
+
+
+def open_published(folder: Path, device: str) -> Trained:
+    """The model in a folder with its tokenizer, on a device, as if it were a run of no steps.
+
+    Raises:
+        DataError: config.json or the tokenizer is missing, damaged, or of what is not read.
+        CheckpointError: the weights are missing, damaged, or of another shape.
+    """
+    shape = shape_in(folder)
+    tokenizer = checked_tokenizer(folder, shape)
+    context = min(shape.context, MOST_STEPS)
+    facts = DataFacts(
+        input=(context,),
+        input_kind="index",
+        target=(context,),
+        classes=tokenizer.vocab,
+        vocab=tokenizer.vocab,
+        labels=(),
+        sizes={"train": 1},
+        unit="bpe",
+        tokenizer=tokenizer.sha256,
+    )
+    with tempfile.TemporaryDirectory() as temporary:
+        path = Path(temporary) / "model.yaml"
+        path.write_text(_config(folder.absolute(), shape, context), encoding="utf-8")
+        config = load(path, room=None, runs=None, facts=facts)
+    job = build(config, LoadedData(config.data, facts, {}, {}))
+    take_over_published(job.model, folder, job.model.state_dict().keys())
+    notes = []
+    if context < shape.context:
+        notes.append(f"reads {context} tokens at once, of the {shape.context} it was trained on")
+    meta = Meta(step=0, epoch=0, seed=0, optimizer="sgd", config_sha256="", facts=facts)
+    there = replace(job, name=folder.absolute().name).to(device)
+    return Trained(folder, device, there, meta, notes)
+
+
+def _config(folder: Path, shape: Shape, context: int) -> str:
+    data = {
+        "name": "text",
+        "file": "none",
+        "unit": "bpe",
+        "tokenizer": str(folder),
+        "context": context,
+    }
+    layers = "\n".join(f"  - {layer}" for layer in layers_of(shape))
+    return (
+        f"gradcli: 1\ndata: {_keys(dict(data))}\nmodel:\n{layers}\nloss: cross_entropy\n"
+        "metrics: []\noptim: {name: sgd, lr: 1}\ntrain: {steps: 1, batch: 8}\n"
+    )

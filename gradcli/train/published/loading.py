@@ -1,0 +1,104 @@
+"""The weights of a published model as first values of a model here."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from struct import unpack
+from typing import TYPE_CHECKING
+
+from gradcli import engine
+from gradcli.data.files import shown
+from gradcli.errors import CheckpointError
+from gradcli.train.published.folder import tensors_in
+from gradcli.train.published.names import Origin, origins
+from gradcli.train.published.shape import shape_in
+from gradcli.train.safetensors_file import Stored
+from gradcli.train.state import as_tensor, dtype_name, readable
+from gradcli.wording import quantity, verb
+
+if TYPE_CHECKING:
+    from gradcli.engine import Tensor, nn
+
+_HALVES = 1 << 18  # bytes of float16 that become numbers of Python's at once
+
+
+def take_over_published(model: nn.Module, folder: Path, names: Collection[str]) -> str:
+    """Copy the weights called `names` out of a folder; gives a line to show.
+
+    All is compared before any is copied.
+
+    Raises:
+        CheckpointError: something is missing, or of another shape or type.
+    """
+    sources, weights = origins(model, shape_in(folder).kind), model.state_dict()
+    wanted = {name: sources[name] for name in names if name in sources}
+    stored = {name: one for part in tensors_in(folder) for name, one in part.items()}
+    problems = [
+        problem
+        for name, origin in wanted.items()
+        if (problem := _problem(name, weights[name], origin, stored))
+    ]
+    if problems:
+        share = f"{len(problems)} of {quantity(len(wanted), 'weight')}"
+        raise CheckpointError(
+            f"pretrained: {share} {verb(len(problems), 'does', 'do')} not come from "
+            f"{shown(folder)}: {problems[0]}",
+            code="E704",
+            notes=(
+                *problems[1:],
+                "`gradcli init FOLDER` writes the layers of the model in a folder",
+            ),
+        )
+    with engine.no_grad():
+        for name, origin in wanted.items():
+            weights[name].copy_(_values(origin, weights[name], stored))
+    beginning = f"{quantity(len(wanted), 'weight')} {verb(len(wanted), 'begins', 'begin')}"
+    return f"{beginning} as in {shown(folder)}"
+
+
+def _problem(name: str, tensor: Tensor, origin: Origin, stored: Mapping[str, Stored]) -> str:
+    """Why a tensor cannot be made of what is stored; empty where it can."""
+    missing = next((one for one in origin.names if one not in stored), None)
+    if missing is not None:
+        return f"{name} {list(tensor.shape)} is {missing} there, which is missing"
+    parts = [stored[one] for one in origin.names]
+    for one, part in zip(origin.names, parts, strict=True):
+        if part.dtype != "F16" and not readable(part, tensor):
+            return f"{one} is of {part.dtype} there, {name} of {dtype_name(tensor)}"
+    shape = _shape(origin, parts)
+    expected = tuple(tensor.shape)
+    fits = shape == expected
+    if origin.leading and shape is not None and len(shape) == len(expected):
+        fits = shape[1:] == expected[1:] and shape[0] >= expected[0]
+    if not fits:
+        there = " and ".join(str(list(part.shape)) for part in parts)
+        return f"{name} is {list(expected)} here, {origin.names[0]} {there} there"
+    return ""
+
+
+def _shape(origin: Origin, parts: list[Stored]) -> tuple[int, ...] | None:
+    """That of the parts together; None where they do not fit together."""
+    if origin.turned:
+        return parts[0].shape[::-1]
+    inner = {part.shape[1:] for part in parts}
+    if len(inner) != 1 or not all(part.shape for part in parts):
+        return None
+    return (sum(part.shape[0] for part in parts), *inner.pop())
+
+
+def _values(origin: Origin, tensor: Tensor, stored: Mapping[str, Stored]) -> Tensor:
+    parts = [_numbers(stored[one]).to(tensor.dtype) for one in origin.names]
+    whole = parts[0].T if origin.turned else engine.cat(parts)
+    return whole[: tensor.shape[0]] if origin.leading else whole
+
+
+def _numbers(stored: Stored) -> Tensor:
+    if stored.dtype != "F16":
+        return as_tensor(stored)
+    data, values = bytes(stored.data), array("f")
+    for begin in range(0, len(data), _HALVES):
+        some = data[begin : begin + _HALVES]
+        values.extend(unpack(f"<{len(some) // 2}e", some))
+    return engine.frombuffer(values, dtype=engine.float32).reshape(stored.shape)
