@@ -109,6 +109,10 @@ def _with_its_data(open_run: Callable[[bool], Trained]) -> Trained:
 def _split(trained: Trained, name: str) -> Split:
     """A split of the run's own data."""
     splits = trained.job.dataset.splits
+    if not splits:
+        raise ConfigError(
+            "a published model has no data of its own; name some to measure it on with --data FILE"
+        )
     if name not in splits:
         raise ConfigError(
             f"the data has no split '{name}'; it has {', '.join(splits)}",

@@ -25,6 +25,12 @@ ENDINGS = (".yaml", ".yml")  # of a config
 @click.argument("what", required=False, shell_complete=completion.starters)
 @click.option("--target", metavar="COLUMN", help="The column of a table to predict.")
 @click.option(
+    "--data",
+    type=options.path,
+    metavar="FILE.txt",
+    help="The text that a published model goes on with.",
+)
+@click.option(
     "-o",
     "--out",
     type=options.path,
@@ -33,18 +39,22 @@ ENDINGS = (".yaml", ".yml")  # of a config
 )
 @options.json
 @options.basic
-def command(what: str | None, target: str | None, out: Path | None, as_json: bool) -> None:
+def command(
+    what: str | None, target: str | None, data: Path | None, out: Path | None, as_json: bool
+) -> None:
     """Write a config that trains as it stands.
 
     WHAT is a template, a table (.csv, .parquet, .jsonl, ...), a folder with a folder of pictures
-    for each class, or a text (.txt); without it the templates are listed.
+    for each class, a text (.txt), or with --data the folder of a published language model; without
+    it the templates are listed.
     """
     from gradcli.starter.templates import templates
 
     names = templates()
     if what is None:
-        if target is not None or out is not None:
-            option = "--target" if out is None else "--out"
+        written = {"--target": target, "--data": data, "--out": out}
+        option = next((name for name, value in written.items() if value is not None), None)
+        if option is not None:
             raise ConfigError(
                 f"{option} is of a config to write: say of what, such as `gradcli init FILE.csv`"
             )
@@ -55,27 +65,33 @@ def command(what: str | None, target: str | None, out: Path | None, as_json: boo
             f"the name of a config ends in .yaml or .yml, got '{out}'; such as --out FILE.yaml"
         )
     try:
-        written, notes = _written(what, target, out, names)
+        files, notes = _written(what, target, data, out, names)
     except OSError as error:
         place = error.filename or out or "a file here"
         raise RunError(f"cannot write {place}: {error.strerror}", code="E703") from error
     if as_json:
-        output.say_json({"written": written, "notes": notes})
+        output.say_json({"written": files, "notes": notes})
         return
-    output.say(f"written    {', '.join(written)}", indent=11)
+    output.say(f"written    {', '.join(files)}", indent=11)
     for note in notes:
         output.say_aside(note)
-    output.say_commands_aside("next", [f"gradcli train {shlex.quote(written[0])}"])
+    output.say_commands_aside("next", [f"gradcli train {shlex.quote(files[0])}"])
 
 
 def _written(
-    what: str, target: str | None, out: Path | None, names: dict[str, Template]
+    what: str,
+    target: str | None,
+    data: Path | None,
+    out: Path | None,
+    names: dict[str, Template],
 ) -> tuple[list[str], list[str]]:
     """Write the files; their names, the config's first, and what there is to say."""
     if what not in names:
-        return _from_data(what, target, out, list(names))
+        return _from_data(what, target, data, out, list(names))
     if target is not None:
         raise ConfigError("--target names a column of a table, and this is a template")
+    if data is not None:
+        raise ConfigError("--data is the text for a published model, and this is a template")
     return _from_template(names[what], out)
 
 
@@ -113,7 +129,7 @@ def _from_template(template: Template, out: Path | None) -> tuple[list[str], lis
 
 
 def _from_data(
-    what: str, target: str | None, out: Path | None, known: list[str]
+    what: str, target: str | None, text: Path | None, out: Path | None, known: list[str]
 ) -> tuple[list[str], list[str]]:
     from gradcli.starter import writing
 
@@ -123,7 +139,7 @@ def _from_data(
         raise ConfigError(f"'{what}' is no template, and no file or folder is there; {hint}")
     out = out or Path(f"{writing.run_name(source)}.yaml")
     writing.refuse_existing(out)
-    draft = writing.draft(source, out.parent, target)
+    draft = writing.draft(source, out.parent, target, text)
     written = writing.write(draft.text(), out)
     config = writing.checked(out, source)
     warnings = [f"warning: {each.message}" for each in config.warnings]

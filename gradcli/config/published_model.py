@@ -25,14 +25,15 @@ MOST_STEPS = 2048  # that a model reads at once: a cache for all that some were 
 
 def layers_of(shape: Shape) -> tuple[str, ...]:
     """The layers of a published model, as they stand in a config."""
-    head = "linear: {out: $data.vocab, bias: false" + ", tied: tokens}" * shape.tied
-    head += "}" * (not shape.tied)
-    embedding = f"embed: {{dim: {shape.width}, std: 0.02, name: tokens}}"
+    tied = ", tied: tokens" if shape.tied else ""
     block = f"transformer: {_keys(_block(shape))}"
-    repeat = f"repeat: {{times: {shape.layers}, layers: [{block}]}}"
-    if shape.kind == "gpt2":
-        return (embedding, "positions", repeat, f"layernorm: {{eps: {shape.eps!r}}}", head)
-    return (embedding, repeat, f"rmsnorm: {{eps: {shape.eps!r}}}", head)
+    return (
+        f"embed: {{dim: {shape.width}, std: 0.02, name: tokens}}",
+        *(("positions",) if shape.kind == "gpt2" else ()),
+        f"repeat:\n      times: {shape.layers}\n      layers:\n        - {block}",
+        f"{'layernorm' if shape.kind == 'gpt2' else 'rmsnorm'}: {_keys({'eps': shape.eps})}",
+        f"linear: {{out: $data.vocab, bias: false{tied}}}",
+    )
 
 
 def _block(shape: Shape) -> dict[str, object]:

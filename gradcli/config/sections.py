@@ -67,10 +67,11 @@ def top(
     freeze: Annotated[Patterns, "parameters that are not trained, see `groups` below"] = [],  # noqa: B006
     pretrained: Annotated[
         Any,
-        "first weights of a new run: `from`, a safetensors file, a checkpoint of gradcli or a run "
-        "such as `mnist@best`, relative to this file or to where gradcli runs; `layers`, patterns "
-        "of the weights taken by their names (all where left out); `optimizer: true` takes the "
-        "optimizer's state too, and the schedule begins anew: [runs.md](runs.md)",
+        "first weights of a new run: `from`, a safetensors file, the folder of a published model, "
+        "a checkpoint of gradcli or a run such as `mnist@best`, relative to this file or to where "
+        "gradcli runs; `layers`, patterns of the weights taken by their names (all where left "
+        "out); `optimizer: true` takes the optimizer's state too, and the schedule begins anew: "
+        "[runs.md](runs.md)",
     ] = None,
     extends: Annotated[
         Any, "a file, or a list of them, that this one is laid over; relative to this file"

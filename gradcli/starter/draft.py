@@ -22,6 +22,7 @@ class Draft:
     Attributes:
         remarks: sentences above it.
         data: the section; the model is a list of layers, each as it stands in YAML.
+        pretrained: where the first weights come from; "" for random ones.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Draft:
     metrics: tuple[str, ...]
     optim: str
     train: Mapping[str, Any]
+    pretrained: str = ""
 
     def text(self) -> str:
         """The whole file."""
@@ -46,6 +48,8 @@ class Draft:
         yield from (line for key, value in self.data.items() for line in _pair(key, value))
         yield "model:"
         yield from (f"  - {layer}" for layer in self.model)
+        if self.pretrained:
+            yield f"pretrained: {{from: {inline(self.pretrained)}}}"
         yield f"loss: {self.loss}"
         yield f"metrics: {inline(list(self.metrics))}"
         yield f"optim: {self.optim}"

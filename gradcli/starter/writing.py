@@ -12,7 +12,9 @@ from gradcli.errors import ConfigError, DataError, ErrorGroup
 from gradcli.starter.draft import Draft
 from gradcli.starter.images import draft_of_folder
 from gradcli.starter.prose import draft_of_text
+from gradcli.starter.published import draft_of_model
 from gradcli.starter.tables import draft_of_table
+from gradcli.train.published.folder import is_published
 
 SCHEMA = "gradcli.schema.json"
 FIRST_LINE = f"# yaml-language-server: $schema={SCHEMA}\n"
@@ -21,14 +23,20 @@ _PACKED = (".gz", ".zst")
 TEXTS = (".txt", ".md", ".text")
 
 
-def draft(source: Path, folder: Path, target: str | None) -> Draft:
-    """The config for a user's own data, to lie in `folder`.
+def draft(source: Path, folder: Path, target: str | None, text: Path | None = None) -> Draft:
+    """The config for a user's own data, to lie in `folder`; `text` is for a published model.
 
     Raises:
         GradcliError: the data is not there, of no kind that is known, or nothing to learn from.
     """
     written = _relative(source, folder)
     name = run_name(source)
+    if is_published(source):
+        _no_target(target, "a published model: each next token is predicted")
+        own = None if text is None else (text, _relative(text, folder))
+        return draft_of_model(source, written, name, own)
+    if text is not None:
+        raise ConfigError(f"--data is the text for a published model, and '{source}' is none")
     if source.is_dir():
         _no_target(target, "a folder of pictures: the name of a folder is the class")
         return draft_of_folder(source, written, name)

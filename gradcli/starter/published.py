@@ -1,0 +1,74 @@
+"""A first config for a published language model: it goes on with a text of the user's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from gradcli.config.published_model import checked_tokenizer, layers_of
+from gradcli.data.bpe.documents import documents
+from gradcli.data.files import regular_size, shown
+from gradcli.errors import ConfigError, DataError
+from gradcli.starter.draft import Bare, Draft
+from gradcli.starter.prose import MEASURED, SHARES
+from gradcli.train.published.shape import shape_in
+from gradcli.wording import quantity
+
+CONTEXTS = (256, 128, 64, 32, 16)  # tokens of a sample, of which the text has a dozen at least
+_LOOKED_AT = 1 << 16  # characters, by which the length of a text in tokens is judged
+
+
+def draft_of_model(folder: Path, written: str, name: str, text: tuple[Path, str] | None) -> Draft:
+    """The config that trains the model in `folder`, called `written`, on a text and its name.
+
+    Raises:
+        ConfigError: no text is named.
+        DataError: a file is missing, damaged, or of what is not read; the text is too short.
+    """
+    shape = shape_in(folder)
+    tokenizer = checked_tokenizer(folder, shape)
+    if text is None:
+        raise ConfigError(
+            f"'{written}' is a published model: name the text that it is to learn, such as "
+            f"`gradcli init {written} --data story.txt`"
+        )
+    path, file = text
+    begin = next((part for part, _ in documents(path, None) if part), "")[:_LOOKED_AT]
+    length = len(tokenizer.encode(begin))
+    if len(begin) == _LOOKED_AT:
+        length = length * regular_size(path) // max(1, len(begin.encode()))
+    most = min(shape.context, length // 12)
+    context = next((size for size in CONTEXTS if size <= most), 0)
+    if not context:
+        what = f"a text of {quantity(length, 'token')}; a model needs 200 or more to learn from"
+        raise DataError(f"{shown(path)}: {what}", code="E305")
+    share = next((one for one in SHARES if length * one / 100 <= MEASURED), SHARES[-1])
+    data: dict[str, Any] = {
+        "name": "text",
+        "file": file,
+        "unit": "bpe",
+        "tokenizer": written,
+        "context": context,
+        "split": {"train": Bare(f"{100 - share:g}%"), "val": Bare(f"{share:g}%")},
+    }
+    return Draft(
+        name,
+        (
+            f"The model in {written} goes on learning, from a text of about "
+            f"{quantity(length, 'token', form=',')}.",
+        ),
+        data,
+        layers_of(shape),
+        "cross_entropy",
+        ("perplexity",),
+        "{name: adamw, lr: 3e-5, weight_decay: 0.01}",
+        {
+            "steps": 200,
+            "batch": 4,
+            "seed": 1,
+            "clip": 1.0,
+            "best": Bare("val.loss"),
+            "eval_every": 50,
+        },
+        pretrained=written,
+    )

@@ -1,0 +1,158 @@
+"""Folders of published language models on the command line: used, trained on, and refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from bpe_files import STORY
+from points import Ended, gradcli
+from published_folders import CONFIGS, GPT2, LLAMA, write_folder, write_weights
+
+import gradcli as package
+from gradcli import engine
+from gradcli.train.safetensors_file import read
+
+__all__ = ["gradcli"]
+
+PROMPT = ("--prompt", "The old king", "--tokens", "6", "--temperature", "0", "--json")
+
+
+@pytest.mark.parametrize("kind", CONFIGS)
+def test_a_folder_writes_on_and_is_trained_further(
+    gradcli: Callable[..., Ended], kind: str
+) -> None:
+    write_folder(Path("model"), CONFIGS[kind], shards=2, prefix="transformer." * (kind == "gpt2"))
+    Path("story.txt").write_text(STORY * 40, encoding="utf-8")
+    before = gradcli("predict", "model", *PROMPT)
+    assert package.load("model").generate("The old king", 6, temperature=0) == before.json["text"]
+    assert gradcli("init", "model", "--data", "story.txt").code == 0
+    checked = gradcli("check", "model.yaml")
+    assert checked.code == 0, checked.err
+    frozen = ("-s", 'freeze=["0.*"]', "-s", "optim.lr=0.01", "-s", "train.steps=30")
+    frozen += ("-s", "train.eval_every=10")
+    trained = gradcli("train", "model.yaml", "--json", "--no-report", *frozen)
+    assert trained.code == 0, trained.err
+    run = Path(trained.json["run"])
+    log = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
+    losses = [record["val.loss"] for record in log if "val.loss" in record]
+    assert losses[-1] < losses[0]
+    [checkpoint] = (run / "checkpoints").glob("*30.safetensors")
+    name = "wte.weight" if kind == "gpt2" else "model.embed_tokens.weight"
+    [embedding] = [
+        one.data
+        for file in Path("model").glob("*.safetensors")
+        for key, one in read(file).tensors.items()
+        if key.removeprefix("transformer.") == name
+    ]
+    kept = bytes(read(checkpoint).tensors["model.0.weight"].data)
+    assert bytes(embedding)[: len(kept)] == kept
+    assert gradcli("predict", str(run), *PROMPT).code == 0
+
+
+def test_a_folder_is_measured_on_texts_alone(gradcli: Callable[..., Ended]) -> None:
+    write_folder(Path("model"), LLAMA)
+    Path("new.txt").write_text(STORY, encoding="utf-8")
+    assert gradcli("eval", "model", "--data", "new.txt").code == 0
+    ended = gradcli("eval", "model")
+    assert (ended.code, "--data FILE" in ended.err) == (2, True)
+
+
+def spoil_config(key: str, value: object) -> Callable[[], None]:
+    def spoil() -> None:
+        path = Path("model/config.json")
+        path.write_text(json.dumps({**json.loads(path.read_text()), key: value}))
+
+    return spoil
+
+
+def write(name: str, text: str) -> Callable[[], None]:
+    def spoil() -> None:
+        Path("model", name).write_text(text)
+
+    return spoil
+
+
+def remove(name: str) -> Callable[[], None]:
+    return lambda: Path("model", name).unlink()
+
+
+def cut_embedding() -> None:
+    path = Path("model/model.safetensors")
+    tensors = {
+        name: engine.zeros(*one.shape[:1], 3) if name == "wte.weight" else engine.zeros(*one.shape)
+        for name, one in read(path).tensors.items()
+    }
+    write_weights(path, tensors)
+
+
+def index_of(name: str) -> Callable[[], None]:
+    def spoil() -> None:
+        remove("model.safetensors")()
+        write("model.safetensors.index.json", json.dumps({"weight_map": {"a": name}}))()
+
+    return spoil
+
+
+WRONG: list[tuple[Callable[[], None], int, str]] = [
+    (spoil_config("model_type", "bert"), 3, "model_type is 'bert'; read are gpt2, llama"),
+    (spoil_config("n_embd", "wide"), 3, "a whole number of at least 1 under 'n_embd'"),
+    (spoil_config("layer_norm_epsilon", -1), 3, "a number above 0 under 'layer_norm_epsilon'"),
+    (spoil_config("tie_word_embeddings", 1), 3, "true or false under 'tie_word_embeddings'"),
+    (spoil_config("activation_function", "mish"), 3, "activation_function is 'mish'"),
+    (spoil_config("scale_attn_weights", False), 3, "which is not built here"),
+    (spoil_config("vocab_size", 20), 3, "they do not belong together"),
+    (write("config.json", "{"), 3, "config.json: not JSON"),
+    (write("config.json", "[]"), 3, "config.json: expected an object"),
+    (write("tokenizer.json", "{}"), 3, "tokenizer.json: not a tokenizer"),
+    (remove("tokenizer.json"), 3, "expected tokenizer.json"),
+    (remove("model.safetensors"), 7, "put the published weights there"),
+    (write("model.safetensors", "no"), 7, "model.safetensors"),
+    (cut_embedding, 7, "wte.weight"),
+    (spoil_config("n_layer", 3), 7, "h.2.ln_1.weight there, which is missing"),
+    (index_of("other.safetensors"), 7, "names other.safetensors, which is not there"),
+    (index_of("../x.safetensors"), 7, "names no files beside it"),
+]
+
+
+@pytest.mark.parametrize(("spoil", "code", "message"), WRONG)
+def test_what_is_wrong_with_a_folder_is_one_sentence(
+    gradcli: Callable[..., Ended], spoil: Callable[[], None], code: int, message: str
+) -> None:
+    write_folder(Path("model"), GPT2)
+    spoil()
+    ended = gradcli("predict", "model", *PROMPT[:-1])
+    assert (ended.code, ended.err.count("error[")) == (code, 1), ended.err
+    assert message in " ".join(ended.err.split())
+
+
+def test_init_needs_the_text_that_a_model_is_to_learn(gradcli: Callable[..., Ended]) -> None:
+    write_folder(Path("model"), GPT2)
+    Path("short.txt").write_text("a b c")
+    Path("story.txt").write_text(STORY)
+    for words, message in (
+        (("model",), "name the text that it is to learn"),
+        (("model", "--data", "short.txt"), "a text of 5 tokens"),
+        (("model", "--data", "no.txt"), "no.txt"),
+        (("story.txt", "--data", "story.txt"), "--data is the text for a published model"),
+        (("mnist", "--data", "story.txt"), "--data is the text for a published model"),
+        (("--data", "story.txt"), "--data is of a config to write"),
+        (("model", "--target", "x"), "a published model: each next token"),
+    ):
+        ended = gradcli("init", *words)
+        assert ended.code in (2, 3), words
+        assert message in " ".join(ended.err.split()), words
+
+
+def test_weights_of_another_shape_are_told_before_training(gradcli: Callable[..., Ended]) -> None:
+    write_folder(Path("model"), GPT2)
+    Path("story.txt").write_text(STORY * 40, encoding="utf-8")
+    assert gradcli("init", "model", "--data", "story.txt").code == 0
+    config = Path("model.yaml").read_text()
+    Path("model.yaml").write_text(config.replace("times: 2", "times: 3"))
+    ended = gradcli("train", "model.yaml", "--no-report")
+    assert (ended.code, "h.2.ln_1.weight there, which is missing" in ended.err) == (7, True)
+    ended = gradcli("train", "model.yaml", "-s", "pretrained.optimizer=true", "--no-report")
+    assert (ended.code, "is a published model" in ended.err) == (7, True)
