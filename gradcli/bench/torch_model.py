@@ -274,6 +274,7 @@ def optimizer(torch: Any, job: Job, translated: Any, **more: Any) -> Any:
         {**group, "params": [theirs[names[id(parameter)]] for parameter in group["params"]]}
         for group in job.optimizer.param_groups
     ]
-    return getattr(torch.optim, type(job.optimizer).__name__)(
-        groups, **job.optimizer.defaults, **more
-    )
+    kind = type(job.optimizer).__name__
+    if not hasattr(torch.optim, kind):
+        raise ConfigError(f"--compare torch: PyTorch has no optimizer {kind}", code="E126")
+    return getattr(torch.optim, kind)(groups, **job.optimizer.defaults, **more)

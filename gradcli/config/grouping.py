@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from inspect import Parameter
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,13 +16,15 @@ from gradcli.config.schema import check, schema_of
 from gradcli.config.sections import Chosen, choose
 from gradcli.config.selection import Patterns, select
 from gradcli.dataclass import dataclass
+from gradcli.engine import nn
 from gradcli.engine.kind import Bound
 from gradcli.errors import OptionError
 from gradcli.registry import closest
 
 if TYPE_CHECKING:
-    from gradcli.engine import nn, optim
+    from gradcli.engine import optim
 
+_TABLES = (nn.Embedding, nn.Positions)
 Some = Annotated[list[str], NOT_EMPTY, Bound("a list of patterns such as bias or head")]
 Groups = Annotated[list[Any], Bound("a list of maps such as {match: [head], lr: 1e-3}")]
 
@@ -47,16 +49,29 @@ class GroupRow(Row):
         }
 
 
-GROUPS = {name: GroupRow(row.make, skip=1, types=row.types) for name, row in OPTIMIZERS.items()}
+GROUPS = {
+    name: GroupRow(
+        row.make,
+        skip=1,
+        leave=[key for key in row.parameters if key.startswith("adamw")],
+        types=row.types,
+    )
+    for name, row in OPTIMIZERS.items()
+}
 
 
 @dataclass(frozen=True)
 class Grouped:
-    """An optimizer before there is a model, and what is different for some of its parameters."""
+    """An optimizer before there is a model, and what is different for some of its parameters.
+
+    Attributes:
+        apart: options of parameters that are no matrices inside the model (hidden_matrices).
+    """
 
     make: Callable[[Iterable[Any]], optim.Optimizer]
     no_decay: Sequence[str] = ()
     groups: Sequence[Mapping[str, Any]] = ()
+    apart: Mapping[str, Any] = field(default_factory=dict)
 
     def optimizer(self, model: nn.Module) -> optim.Optimizer:
         """The optimizer of all parameters that are trained."""
@@ -83,13 +98,34 @@ class Grouped:
     def _options(self, model: nn.Module) -> dict[str, dict[str, Any]]:
         """What each parameter by name has of its own; a later group goes over an earlier one."""
         found: dict[str, dict[str, Any]] = {}
+        if self.apart:
+            others = dict(model.named_parameters()).keys() - hidden_matrices(model)
+            found = {name: dict(self.apart) for name in others}
         for name in select(model, self.no_decay, "optim.no_decay"):
-            found[name] = {"weight_decay": 0.0}
+            found[name] = {**found.get(name, {}), "weight_decay": 0.0}
         for number, given in enumerate(self.groups):
             own = {key: value for key, value in given.items() if key != "match"}
             for name in select(model, given["match"], f"optim.groups.{number}.match"):
                 found[name] = {**found.get(name, {}), **own}
         return found
+
+
+def hidden_matrices(model: nn.Module) -> set[str]:
+    """Names of the matrices that are neither tables of rows nor those of the last layer with one.
+
+    The weights of an optimizer that turns a matrix as a whole.
+    """
+    owners = {
+        name: name.rpartition(".")[0]
+        for name, parameter in model.named_parameters(remove_duplicate=False)
+        if parameter.ndim == 2
+    }
+    head = next(reversed(owners.values()), None)
+    return {
+        name
+        for name, owner in owners.items()
+        if owner != head and not isinstance(model.get_submodule(owner), _TABLES)
+    }
 
 
 def choose_optimizer(node: Node | None, report: Report) -> Chosen | None:
@@ -108,7 +144,8 @@ def choose_optimizer(node: Node | None, report: Report) -> Chosen | None:
     groups = _groups(given.get("groups"), str(name.value) if name else "", chosen, report)
     if chosen is None or values is None or groups is None:
         return None
-    made = Grouped(chosen.made, values["no_decay"], groups)
+    apart = {"adamw": True} if chosen.name == "muon" else {}
+    made = Grouped(chosen.made, values["no_decay"], groups, apart)
     written = {"no_decay": values["no_decay"], "groups": groups}
     shown = {key: value for key, value in written.items() if key in shared}
     return Chosen(chosen.name, {**chosen.values, **shown}, made)

@@ -16,15 +16,16 @@ _NARROWER: dict[str, Any] = {
     "eps": Positive,
 }
 
-# Muon is for matrices alone, and a config has one optimizer for all weights.
+# Muon is for matrices alone: in a config it has AdamW beside it, for all other weights.
+_KINDS = {name: kind for name, kind in optim.OPTIMIZERS.items() if kind is not optim.MuonAdamW}
 OPTIMIZERS: dict[str, Row] = {
     name: Row(
         kind,
         skip=1,
+        leave=("adamw",),
         types=_NARROWER,
         defaults={"lr": REQUIRED} if kind is optim.SGD else {},
-        trial=lambda: [zeros(1)],
+        trial=lambda: [zeros(1, 1)],
     )
-    for name, kind in optim.OPTIMIZERS.items()
-    if kind is not optim.Muon
+    for name, kind in (_KINDS | {"muon": optim.MuonAdamW}).items()
 }

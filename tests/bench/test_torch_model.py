@@ -354,3 +354,7 @@ def test_what_has_no_translation_is_named() -> None:
         torch_model.model(torch, job_of(nn.Sequential(Strange())), {})
     with pytest.raises(ConfigError, match="no translation of the loss 'odd'"):
         torch_model.loss(torch, SimpleNamespace(resolved={"loss": "odd"}))  # type: ignore[arg-type]
+    model = nn.Linear(2, 2)
+    lion = job_of(model, optimizer=optim.Lion(model.parameters()))
+    with pytest.raises(ConfigError, match="PyTorch has no optimizer Lion"):
+        torch_model.optimizer(torch, lion, torch.nn.Linear(2, 2))

@@ -10,10 +10,10 @@ import pytest
 
 from gradcli import engine
 from gradcli.config import build, check_patterns, load
-from gradcli.config.grouping import GROUPS
+from gradcli.config.grouping import GROUPS, hidden_matrices
 from gradcli.config.optimizers import OPTIMIZERS
 from gradcli.data import LoadedData
-from gradcli.engine import optim
+from gradcli.engine import nn, optim
 from gradcli.errors import ErrorGroup, OptionError
 from gradcli.train.job import Job
 from gradcli.train.step import OneStep
@@ -32,6 +32,16 @@ OTHERS: dict[str, dict[str, object]] = {  # than the defaults
     "rmsprop": {**_PLAIN, "alpha": 0.9, "momentum": 0.9, "centered": True},
     "adagrad": {**_PLAIN, "lr_decay": 0.1, "initial_accumulator_value": 0.1},
     "adadelta": {**_PLAIN, "rho": 0.8},
+    "muon": {
+        "lr": 0.5,
+        "eps": 1e-3,
+        "weight_decay": 0.3,
+        "betas": [0.8, 0.95],
+        "momentum": 0.5,
+        "ns_coefficients": [2.0, -1.5, 0.5],
+        "ns_steps": 3,
+        "adjust_lr_fn": "match_rms_adamw",
+    },
     "lion": {key: value for key, value in _ADAM.items() if key != "eps"},
 }
 
@@ -224,11 +234,64 @@ def test_every_option_of_every_optimizer_may_be_that_of_a_group(
     lr, options = "lr: 0.1, " if name == "sgd" else "", OTHERS[name]
     assert {*options} == {*GROUPS[name].fields} - {"match", "nesterov"}  # which needs dampening 0
     made = job(f"{{name: {name}, {lr}groups: [{{match: [head], {json.dumps(options)[1:-1]}}}]}}")
-    first, head = made.optimizer.param_groups
+    first, *_, head = made.optimizer.param_groups
     written = json.loads(json.dumps({key: head[key] for key in options}))
     assert written == options
     assert not [key for key in options if first[key] == head[key]]
     assert made.resolved["optim"]["groups"] == [{"match": ["head"], **options}]
+
+
+def test_muon_leaves_all_but_hidden_matrices_to_adamw(job: Callable[..., Job]) -> None:
+    rest = "adamw_lr: 0.01, adamw_weight_decay: 0.2, adamw_eps: 1.0e-3, betas: [0.8, 0.9]"
+    later = "{match: [head.weight], lr: 0.5}"
+    made = job(f"{{name: muon, lr: 0.3, {rest}, no_decay: [bias], groups: [{later}]}}")
+    names = {id(p): name for name, p in made.model.named_parameters()}
+    found = {
+        names[id(p)]: (group["adamw"], group["lr"], group["weight_decay"], group["eps"])
+        for group in made.optimizer.param_groups
+        for p in group["params"]
+    }
+    others = {
+        name: (True, 0.01, 0.0 if name.endswith("bias") else 0.2, 1e-3)
+        for name in names.values()
+        if name not in ("3.weight", "5.weight")
+    }
+    assert found == {
+        **others,
+        "3.weight": (False, 0.3, 0.1, 1e-7),
+        "5.weight": (True, 0.5, 0.2, 1e-3),
+    }
+    kept = {name.rpartition(".")[0] for name in made.optimizer.state_tensors()}
+    assert kept == {"step", "exp_avg", "exp_avg_sq", "momentum_buffer"}
+
+
+@pytest.mark.parametrize(
+    ("model", "hidden"),
+    [
+        ([nn.Embedding(5, 4), nn.Positions(3, 4), nn.Linear(4, 4), nn.Linear(4, 5)], {"2.weight"}),
+        ([nn.Linear(4, 5)], set()),
+        ([nn.ReLU()], set()),
+        ([nn.Conv1d(2, 3, 1), nn.Linear(4, 5), nn.Linear(5, 2), nn.LayerNorm(2)], {"1.weight"}),
+        (
+            [nn.LSTM(3, 2), nn.Linear(2, 2, bias=False)],
+            {"0.weight_ih_l0", "0.weight_hh_l0"},
+        ),
+        (
+            [nn.TransformerBlock(nn.SelfAttention(4, 2, qk_norm="rms"), 6), nn.Linear(4, 2)],
+            {f"0.{name}.weight" for name in ("attention.qkv", "attention.out", "mlp.0", "mlp.2")},
+        ),
+    ],
+)  # fmt: skip
+def test_hidden_matrices_are_no_tables_and_no_head(
+    model: list[nn.Module], hidden: set[str]
+) -> None:
+    assert hidden_matrices(nn.Sequential(*model)) == hidden
+
+
+def test_a_tied_head_is_a_table() -> None:
+    model = nn.Sequential(nn.Embedding(5, 4), nn.Linear(4, 4), nn.Linear(4, 5, bias=False))
+    model[2].weight = model[0].weight
+    assert hidden_matrices(model) == {"1.weight"}
 
 
 @pytest.mark.parametrize("eager", [True, False])

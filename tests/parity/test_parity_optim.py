@@ -101,6 +101,31 @@ def test_200_steps_with_a_changing_rate(name, options, dtype, agree, precise):
 
 
 @pytest.mark.parametrize("dtype", list(FLOATS), ids=str)
+@pytest.mark.parametrize("options", [{}, {"lr": 0.1, "nesterov": False, "weight_decay": 0.3}])
+def test_muon_beside_adamw_is_both_of_torchs(options, dtype, agree, precise):
+    mine, reference = pairs(dtype, MATRICES)
+    others, other_reference = pairs(dtype, SHAPES)
+    rest = {"lr": 0.02, "weight_decay": 0.1, "eps": 1e-6}
+    optimizer = optim.MuonAdamW(
+        [{"params": mine}, {"params": others, "adamw": True}],
+        betas=(0.8, 0.95),
+        **{f"adamw_{name}": value for name, value in rest.items()},
+        **options,
+    )
+    theirs = [
+        torch.optim.Muon(reference, **options),
+        torch.optim.AdamW(other_reference, betas=(0.8, 0.95), **rest),
+    ]
+    for step in range(STEPS):
+        give_gradients(mine, reference, step)
+        give_gradients(others, other_reference, step)
+        for one in (optimizer, *theirs):
+            one.step()
+    for p, q in zip([*mine, *others], [*reference, *other_reference], strict=True):
+        agree("optim.MuonAdamW", p, q, terms=8 * STEPS)
+
+
+@pytest.mark.parametrize("dtype", list(FLOATS), ids=str)
 @pytest.mark.parametrize("options", [{}, {"betas": (0.5, 0.8), "weight_decay": 0.1, "lr": 0.01}])
 def test_lion_is_its_papers(options, dtype, agree):
     """Torch has no Lion: Algorithm 2 of Chen et al. 2023."""

@@ -21,7 +21,7 @@ name: whole
 data: {{name: text, file: text.txt, context: 8, stride: 4, split: {{train: 75%, val: 25%}}}}
 model: {model}
 loss: cross_entropy
-optim: {{name: adamw, lr: 0.02}}
+optim: {{name: {optim}, lr: 0.02}}
 schedule: cosine
 train: {{steps: 6, batch: 7, seed: 3, best: val.loss}}
 """
@@ -57,6 +57,23 @@ MORE: dict[str, list[Any]] = {
         "layernorm",
         {"linear": {"out": 5, "bias": False, "tied": "tokens"}},
     ],
+    "nanochat": [
+        TABLE,
+        {
+            "transformer": {
+                "heads": 2,
+                "rotary": True,
+                "rotary_form": "half",
+                "qk_norm": "rms_plain",
+                "norm_kind": "rms_plain",
+                "activation": "relusquared",
+                "bias": False,
+                "window": 5,
+            }
+        },
+        {"linear": 5},
+        {"softcap": 15},
+    ],
     "lstm of depth": [
         TABLE,
         {"lstm": {"out": 5, "depth": 2, "dropout": 0.3, "bidirectional": True}},
@@ -83,7 +100,10 @@ def written(folder: Path, kind: str) -> Path:
     """A config whose model has a layer of this kind where it fits."""
     path = folder / f"{kind}.yaml"
     for before in BEFORE:
-        path.write_text(CONFIG.format(model=json.dumps(MORE.get(kind) or model(kind, before))))
+        layers = json.dumps(MORE.get(kind) or model(kind, before))
+        path.write_text(
+            CONFIG.format(model=layers, optim="muon" if kind == "nanochat" else "adamw")
+        )
         try:
             load(path)
         except ErrorGroup:

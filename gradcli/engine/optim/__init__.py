@@ -11,7 +11,7 @@ from gradcli.engine.optim.adam import Adam, AdamW, NAdam, RAdam
 from gradcli.engine.optim.adaptive import Adadelta, Adagrad, RMSprop
 from gradcli.engine.optim.clip import clip_grad_norm_, clip_grad_value_
 from gradcli.engine.optim.lion import Lion
-from gradcli.engine.optim.muon import Muon
+from gradcli.engine.optim.muon import Muon, MuonAdamW
 from gradcli.engine.optim.optimizer import Optimizer
 from gradcli.engine.optim.sgd import SGD
 
@@ -26,7 +26,7 @@ else:
         return import_module(f"{__name__}.{name}")
 
 
-_KINDS = (SGD, Adam, AdamW, NAdam, RAdam, RMSprop, Adagrad, Adadelta, Lion, Muon)
+_KINDS = (SGD, Adam, AdamW, NAdam, RAdam, RMSprop, Adagrad, Adadelta, Lion, Muon, MuonAdamW)
 OPTIMIZERS: dict[str, type[Optimizer]] = {kind.__name__.lower(): kind for kind in _KINDS}
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "AdamW",
     "Lion",
     "Muon",
+    "MuonAdamW",
     "NAdam",
     "OPTIMIZERS",
     "Optimizer",

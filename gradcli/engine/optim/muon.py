@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Set
 from math import sqrt
 from typing import Annotated, Any, Literal
 
@@ -9,7 +10,8 @@ from gradcli.engine import table
 from gradcli.engine.array import Array, copy_into, run
 from gradcli.engine.graph import no_grad
 from gradcli.engine.kind import NotNegative, within
-from gradcli.engine.optim.declared import DeclaredOptimizer
+from gradcli.engine.optim.adam import AdamW
+from gradcli.engine.optim.declared import Betas, DeclaredOptimizer
 from gradcli.engine.optim.optimizer import Group
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import ShapeError
@@ -40,11 +42,11 @@ class Muon(DeclaredOptimizer):
     ns_steps: Steps = 5
     adjust_lr_fn: Literal["original", "match_rms_adamw"] | None = None
 
-    def _check_parameter(self, parameter: Any, known: Any) -> None:
-        super()._check_parameter(parameter, known)
-        if parameter.ndim != 2:
+    def _check_parameter(self, group: Group, parameter: Any, known: Set[int]) -> None:
+        super()._check_parameter(group, parameter, known)
+        if parameter.ndim != 2 and not group.get("adamw"):
             raise ShapeError(
-                f"Muon: a parameter must be a matrix, got shape {parameter.shape}; "
+                f"{self._name}: a parameter must be a matrix, got shape {parameter.shape}; "
                 "give the others to AdamW"
             )
 
@@ -60,6 +62,41 @@ class Muon(DeclaredOptimizer):
         step = orthogonal(aim, group["ns_coefficients"], group["ns_steps"], group["eps"])
         step = (step * _ratio(group["adjust_lr_fn"], *grad.shape)).contiguous()
         run("sgd_step", step.array, hyper, parameter, options=(group["weight_decay"],))
+
+
+class MuonAdamW(Muon):
+    """Muon for the matrices inside a model, AdamW for all other parameters (Jordan 2024).
+
+    Those are in groups with adamw=True, whose lr, weight_decay and eps are AdamW's and begin as
+    adamw_lr, adamw_weight_decay and adamw_eps; betas are AdamW's alone.
+    """
+
+    betas: Betas = (0.9, 0.999)
+    adamw_lr: NotNegative = 1e-3
+    adamw_weight_decay: NotNegative = 1e-2
+    adamw_eps: NotNegative = 1e-8
+    adamw: bool = False
+
+    def add_param_group(self, param_group: Mapping[str, object]) -> None:
+        """Add parameters, with options of their own where given; adamw=True for those of AdamW."""
+        if isinstance(param_group, Mapping) and {**self.defaults, **param_group}["adamw"]:
+            own = {name: self.defaults[f"adamw_{name}"] for name in ("lr", "weight_decay", "eps")}
+            param_group = {**own, **param_group}
+        super().add_param_group(param_group)
+
+    def kept_for(self, group: Group) -> tuple[str, ...]:
+        """Of a matrix its momentum, else AdamW's averages."""
+        return AdamW.state_names if group["adamw"] else self.state_names
+
+    def update(
+        self, group: Group, grad: Array, hyper: Array, parameter: Array, state: list[Array]
+    ) -> None:
+        """One step of one parameter."""
+        if not group["adamw"]:
+            super().update(group, grad, hyper, parameter, state)
+            return
+        options = (group["weight_decay"], *group["betas"], group["eps"], AdamW.decoupled)
+        run("adam_step", grad, hyper, parameter, *state, options=options)
 
 
 def orthogonal(

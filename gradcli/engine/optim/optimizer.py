@@ -155,7 +155,7 @@ class Optimizer:
         group = {**self.defaults, **param_group, "params": params}
         self._check(group)
         for i, p in enumerate(params):
-            self._check_parameter(p, {*self._places, *map(id, params[:i])})
+            self._check_parameter(group, p, {*self._places, *map(id, params[:i])})
         slots = _Slots(group, self.kept_for(group), partial(self.first_state, group))
         self._places.update((id(p), (slots, i)) for i, p in enumerate(params))
         self._groups.append(slots)
@@ -164,7 +164,8 @@ class Optimizer:
     def _check(self, group: Group) -> None:
         """Refuse options that cannot be; every subclass has its own."""
 
-    def _check_parameter(self, parameter: object, known: Set[int]) -> None:
+    def _check_parameter(self, group: Group, parameter: object, known: Set[int]) -> None:
+        del group
         if not isinstance(parameter, Tensor):
             found = type(parameter).__name__
             raise DTypeError(f"{self._name}: a parameter must be a Tensor, got {found}")
