@@ -7,14 +7,13 @@ from dataclasses import field, replace
 from inspect import Parameter
 from typing import TYPE_CHECKING, Annotated, Any
 
-from gradcli.config.fields import NOT_EMPTY
 from gradcli.config.merge import full
 from gradcli.config.node import Node, Path, Report
 from gradcli.config.optimizers import OPTIMIZERS
 from gradcli.config.row import REQUIRED, Row
 from gradcli.config.schema import check, schema_of
 from gradcli.config.sections import Chosen, choose
-from gradcli.config.selection import Patterns, select
+from gradcli.config.selection import Patterns, Some, select
 from gradcli.dataclass import dataclass
 from gradcli.engine import nn
 from gradcli.engine.kind import Bound
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from gradcli.engine import optim
 
 _TABLES = (nn.Embedding, nn.Positions)
-Some = Annotated[list[str], NOT_EMPTY, Bound("a list of patterns such as bias or head")]
 Groups = Annotated[list[Any], Bound("a list of maps such as {match: [head], lr: 1e-3}")]
 
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from gradcli.config.layer import Make
 from gradcli.config.merge import without
 from gradcli.config.node import Node, Report
 from gradcli.config.row import Row
+from gradcli.config.schema import check, schema_of
 from gradcli.config.sections import Chosen, choose
+from gradcli.config.selection import Some, select
+from gradcli.dataclass import dataclass
 from gradcli.engine import nn, zeros
 from gradcli.engine.kind import Positive
 from gradcli.engine.nn import init
@@ -34,22 +39,58 @@ INITS: dict[str, Row] = {
 }
 
 
-def with_init(make: Make, chosen: Chosen) -> Make:
-    """Makes the layer and fills its weights: all parameters of two or more dimensions."""
+def filling(match: Some | None = None) -> None:
+    """Fill what `match`, patterns of names inside the layer; else all of its weights."""
+
+
+@dataclass(frozen=True)
+class Filling:
+    """What fills a layer's weights, its parameters of two or more dimensions, or some of them."""
+
+    chosen: Chosen
+    match: Sequence[str] | None
+
+    def fill(self, module: nn.Module) -> None:
+        """Overwrite them; each pattern must match some."""
+        names = None if self.match is None else select(module, self.match, "init.match")
+        for name, parameter in module.named_parameters():
+            if parameter.ndim >= 2 and (names is None or name in names):
+                self.chosen.made(parameter)
+
+    def written(self) -> dict[str, Any]:
+        """As it would be written with every key."""
+        some = {} if self.match is None else {"match": list(self.match)}
+        return self.chosen.written() | some
+
+
+def with_inits(make: Make, fillings: Sequence[Filling]) -> Make:
+    """Makes the layer and fills its weights; a later filling goes over an earlier one."""
 
     def make_filled() -> nn.Module:
         module = make()
-        for parameter in module.parameters():
-            if parameter.ndim >= 2:
-                chosen.made(parameter)
+        for one in fillings:
+            one.fill(module)
         return module
 
-    return make_filled
+    return make_filled if fillings else make
 
 
-def chosen_init(fields: Node, title: str, report: Report) -> tuple[Chosen | None, Node]:
-    """What a layer's `init:` names, and the layer's fields without it."""
+def chosen_inits(fields: Node, title: str, report: Report) -> tuple[list[Filling], Node]:
+    """What a layer's `init:` names, one or a list of them, and the layer's fields without it."""
     given = fields.map().get("init")
     if given is None:
-        return None, fields
-    return choose(f"{title}: init", given, INITS, report), without(fields, "init")
+        return [], fields
+    several = given.list() if isinstance(given.value, list) else [given]
+    if not several:
+        report.error("E104", f"{title}: init must name at least one", given.place)
+    chosen = [_filling(one, f"{title}: init", report) for one in several]
+    return [one for one in chosen if one is not None], without(fields, "init")
+
+
+def _filling(node: Node, title: str, report: Report) -> Filling | None:
+    match = node.map().get("match")
+    alone = replace(node, value={} if match is None else {"match": match})
+    values = check(alone, schema_of(filling), f"{title}.", report)
+    own = node if match is None else without(node, "match")
+    chosen = choose(title, own, INITS, report)
+    return Filling(chosen, values["match"]) if chosen and values else None

@@ -8,7 +8,7 @@ from typing import Any
 from gradcli.config.blocks import form
 from gradcli.config.containers import CONTAINERS
 from gradcli.config.grouping import GROUPS, grouping
-from gradcli.config.inits import INITS
+from gradcli.config.inits import INITS, filling
 from gradcli.config.layers import LAYERS
 from gradcli.config.losses import LOSSES
 from gradcli.config.optimizers import OPTIMIZERS
@@ -28,7 +28,8 @@ _REFERENCE: Json = {"type": "string", "pattern": r"^\$[A-Za-z_]", "description":
 def json_schema() -> Json:
     """The schema, with every name and key of this version."""
     definitions: Json = {}
-    definitions["init"] = _choice(INITS, definitions)
+    init = _choice(INITS, definitions, filling)
+    definitions["init"] = {"anyOf": [init, {"type": "array", "items": init, "minItems": 1}]}
     definitions["layer"] = _layer(definitions)
     properties = _keys(schema_of(top), definitions)
     properties |= {

@@ -8,14 +8,13 @@ from dataclasses import replace
 from typing import Any
 
 from gradcli.config.containers import CONTAINERS, Use, contain
-from gradcli.config.inits import chosen_init, with_init
+from gradcli.config.inits import Filling, chosen_inits, with_inits
 from gradcli.config.layer import Layer
 from gradcli.config.layers import LAYERS
 from gradcli.config.merge import without
 from gradcli.config.node import Node, Report, describe
 from gradcli.config.planned import PlannedLayer
 from gradcli.config.schema import Schema, check, schema_of, suggestion
-from gradcli.config.sections import Chosen
 from gradcli.config.signal import Signal
 from gradcli.config.ties import Ties
 from gradcli.errors import ConfigError, GradcliError, Place, ShapeError
@@ -79,7 +78,7 @@ class Planner:
         kind, fields, place = written
         name, fields = self._name(fields, kind, index)
         where = f"layer {index}, {kind}: "
-        init, fields = self._init(kind, fields, where)
+        inits, fields = self._inits(kind, fields, where)
         again, fields = self._recompute(kind, fields, where)
         schema = self._schema(kind)
         values = check(fields, schema, where, self.report)
@@ -97,41 +96,43 @@ class Planner:
         if values is None or signal is None:
             return None
         try:
-            return replace(self._leaf(use, init), recompute=int(again))
+            return replace(self._leaf(use, inits), recompute=int(again))
         except GradcliError as error:
             message, keys = self.layers[kind].explain(error.message, signal)
             places = [fields.map()[key].place for key in keys if key in fields.map()]
             self._does_not_fit(message, kind, name, index, (*places, place)[0])
             return None
 
-    def _leaf(self, use: Use, init: Chosen | None) -> PlannedLayer:
+    def _leaf(self, use: Use, inits: list[Filling]) -> PlannedLayer:
         """A layer that holds no others, tried on what goes into it."""
         assert use.values is not None and use.signal is not None
         layer = self.layers[use.kind]
         make = layer.maker(use.signal, use.values)
-        trial = layer.run(with_init(make, init) if init else make, use.signal)
+        trial = layer.run(with_inits(make, inits), use.signal)
         make, parameters = self.ties.tie(use.kind, use.name, use.values, use.signal, make, trial)
         keys: dict[str, Any] = {}
-        if init:
+        if inits:
             if not parameters:
                 raise ShapeError(
-                    f"init '{init.name}' is given, and the layer has no weights of its own"
+                    f"init '{inits[0].chosen.name}' is given, and the layer has no weights of its "
+                    "own"
                 )
-            make, keys["init"] = with_init(make, init), init.written()
+            written = [one.written() for one in inits]
+            make, keys["init"] = with_inits(make, inits), written if written[1:] else written[0]
         self.trail.append(f"{use.index} {use.kind} -> {trial.output}")
         return use.planned(keys, trial.output, (), make, parameters)
 
     def _schema(self, kind: str) -> Schema:
         return schema_of(self.layers[kind]) if kind in self.layers else layer_schema(kind)
 
-    def _init(self, kind: str, fields: Node, where: str) -> tuple[Chosen | None, Node]:
+    def _inits(self, kind: str, fields: Node, where: str) -> tuple[list[Filling], Node]:
         """What the layer's `init:` names, and its fields without it; a container has none.
 
         A layer of the user's own may have such a key itself.
         """
         if kind in CONTAINERS or "init" in self._schema(kind).hints:
-            return None, fields
-        return chosen_init(fields, where.rstrip(": "), self.report)
+            return [], fields
+        return chosen_inits(fields, where.rstrip(": "), self.report)
 
     def _recompute(self, kind: str, fields: Node, where: str) -> tuple[bool, Node]:
         """Whether the layer is to be computed again on the way back, and its fields without that.

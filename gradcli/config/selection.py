@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Annotated
 
+from gradcli.config.fields import NOT_EMPTY
 from gradcli.engine.kind import Bound
 from gradcli.errors import ConfigError
 from gradcli.registry import did_you_mean
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from gradcli.engine import nn
 
 Patterns = Annotated[list[str], Bound("a list of patterns such as bias, head or conv.weight")]
+Some = Annotated[list[str], NOT_EMPTY, Bound("a list of patterns such as bias or head")]
 Path = tuple[frozenset[str], ...]
 
 

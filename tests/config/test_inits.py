@@ -66,9 +66,50 @@ def test_the_resolved_config_has_every_key(job: Callable[..., Job]) -> None:
     }
 
 
+def test_some_matrices_of_a_layer_have_first_values_of_their_own(config_file: Write) -> None:
+    inits = "[{name: normal, std: 0.02}, {name: zeros, match: [attention.out, mlp.2]}]"
+    block = f"reshape: [49, 16]\n  - transformer: {{heads: 4, init: {inits}}}\n  - flatten"
+    config = load(config_file(("  - flatten", f"  - {block}")))
+    model = build(config, LoadedData(config.data, config.facts, {}, {})).model
+    spread = {
+        name.removeprefix("1."): p.std().item()
+        for name, p in model.named_parameters()
+        if name.startswith("1.") and p.ndim == 2
+    }
+    assert {name for name, std in spread.items() if std == 0} == {
+        "attention.out.weight",
+        "mlp.2.weight",
+    }
+    assert all(0.018 < spread[name] < 0.022 for name in ("attention.qkv.weight", "mlp.0.weight"))
+    written = config.resolved["model"][1]["transformer"]["init"]
+    assert written == [
+        {"name": "normal", "mean": 0.0, "std": 0.02},
+        {"name": "zeros", "match": ["attention.out", "mlp.2"]},
+    ]
+
+
+def test_what_no_pattern_matches_keeps_its_values(job: Callable[..., Job]) -> None:
+    some = job("{name: zeros, match: [weight]}").model.state_dict()
+    assert some["1.weight"].abs().max().item() == 0
+    engine.manual_seed(1)
+    assert some["1.bias"].tolist() == nn.Linear(784, 16).bias.tolist()
+
+
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
+        (
+            "linear: 16",
+            "linear: {out: 16, init: {name: zeros, match: [out]}}",
+            "init.match: 'out' matches no parameter",
+        ),
+        (
+            "linear: 16",
+            "linear: {out: 16, init: [zeros, {name: ones, match: weight}]}",
+            "linear: init.match must be a list of patterns such as bias or head",
+        ),
+        ("linear: 16", "linear: {out: 16, init: [zeros, kaiming]}", "is called 'kaiming'"),
+        ("linear: 16", "linear: {out: 16, init: []}", "linear: init must name at least one"),
         (
             "linear: 16",
             "linear: {out: 16, init: kaiming}",
