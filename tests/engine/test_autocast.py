@@ -192,6 +192,12 @@ def models() -> dict[str, Callable[[], tuple[nn.Module, engine.Tensor, engine.Te
             nn.Sequential(
                 nn.Embedding(11, 8),
                 nn.TransformerBlock(nn.SelfAttention(8, 2), 16),
+                nn.TransformerBlock(
+                    nn.SelfAttention(8, 2, alibi=True, window=3, softcap=2.0, qk_norm="rms"),
+                    16,
+                    "swiglu",
+                    norm_kind="rms",
+                ),
                 nn.Linear(8, 11),
             ),
             engine.arange(15).reshape(3, 5) % 11,

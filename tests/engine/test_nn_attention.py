@@ -115,3 +115,16 @@ def test_captured_training_has_the_bits_of_eager_training(kind: str) -> None:
         return [losses, [p.tolist() for p in layer.parameters()]]
 
     assert trained(eager=False) == trained(eager=True)
+
+
+def test_slopes_count_steps_exactly_in_bfloat16() -> None:
+    """Not all whole numbers above 256 are bfloat16, and steep slopes tell neighbours apart."""
+    engine.manual_seed(0)
+    layer = nn.SelfAttention(8, 2, alibi=True)
+    layer.slopes.fill_(1.0)
+    x = engine.randn(1, 300, 8)
+    expected = layer(x)
+    with engine.autocast():
+        assert (layer(x).float() - expected).abs().amax().item() < 2e-2
+    rounded = layer.to(engine.bfloat16)(x.to(engine.bfloat16))
+    assert (rounded.float() - expected).abs().amax().item() < 2e-2

@@ -170,7 +170,7 @@ class SelfAttention(StatefulModule):
         queries, keys = q.shape[2], k.shape[2]
         mask = self._visible(queries, keys)
         if self.slopes is not None:
-            rates = self.slopes.reshape(self.heads, 1, 1)
+            rates = self.slopes.to(self.slopes.dtype.computed).reshape(self.heads, 1, 1)
             bias = (rates * -_distances(queries, keys, rates.dtype)).to(q.dtype)
             mask = bias if mask is None else table.where(mask, bias, -math.inf)
         return F.scaled_dot_product_attention(
