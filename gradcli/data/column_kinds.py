@@ -55,7 +55,7 @@ class ColumnKind:
 def kind_of_column(name: str, cells: Sequence[str]) -> ColumnKind:
     """The same of cells as they are written."""
     reader = CellsReader("the column", {name: cells})
-    return kind_in(collect(reader, {name: "any"}, Gaps("mean", frozenset())), name)
+    return kind_in(collect(reader, {name: "any"}, Gaps("mean", {})), name)
 
 
 def kind_in(table: TypedTable, name: str) -> ColumnKind:

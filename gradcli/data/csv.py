@@ -116,6 +116,12 @@ class CsvSource(InTime, ScaledTargets, Cached):
         """The columns to predict."""
         return (self.target,) if isinstance(self.target, str) else self.target
 
+    @property
+    def unfilled(self) -> dict[str, str]:
+        """The columns whose gaps nothing fills, and what each is."""
+        group = group_of(self.split)
+        return dict.fromkeys(self.targets, "target") | ({group: "group"} if group else {})
+
     def locate(self, root: Path) -> CsvSource:
         """The paths made absolute."""
         file, test = locate_files(self.file, root), self.test_file
@@ -312,7 +318,8 @@ class CsvSource(InTime, ScaledTargets, Cached):
         first = files[0] if isinstance(files[0], Path) else files[0].path
         reader = open_files(files, shown(first), self.delimiter)
         need(reader, list(roles))
-        table = collect(reader, roles, Gaps(facts.missing or "error", frozenset(self.targets)))
+        gaps = Gaps(facts.missing or "error", self.unfilled, self.steps is not None)
+        table = collect(reader, roles, gaps)
         return without_gaps(table) if facts.missing == "drop" else (table, ())
 
 

@@ -159,7 +159,7 @@ def _columns(
     group = group_of(source.split)
     apart: dict[str, Role] = dict.fromkeys(source.targets, target)
     apart |= {group: "word"} if group else {}
-    gaps = Gaps(source.missing, frozenset(apart))
+    gaps = Gaps(source.missing, source.unfilled, source.steps is not None)
     if source.numeric or source.category:
         need(reader, [*source.numeric, *source.category, *apart])
         roles = roles_of(source.numeric, source.category) | apart

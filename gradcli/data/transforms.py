@@ -87,7 +87,7 @@ def row_inputs(samples: Any, facts: DataFacts) -> Tensor:
     if not rows:
         return engine.zeros(0, *facts.input)
     roles = roles_of([one.name for one in facts.numeric], [one.name for one in facts.category])
-    gaps = Gaps(facts.missing or "error", frozenset())
+    gaps = Gaps(facts.missing or "error", {})
     table = collect(CellsReader(HERE, columns), roles, gaps, first=0)
     return Encoder.of(facts).encode(table)
 

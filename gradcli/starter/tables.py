@@ -60,7 +60,7 @@ def read_table(path: Path) -> tuple[TypedTable, str | None]:
     reader = open_table(load(path) if small(path) else path, delimiter)
     cells = not isinstance(reader, WithoutHeaderRow)
     once = [name for name, count in Counter(reader.header).items() if count == 1]
-    table = collect(reader, dict.fromkeys(once, "any"), Gaps("mean", frozenset()))
+    table = collect(reader, dict.fromkeys(once, "any"), Gaps("mean", {}))
     if len(table.header) < 2:
         *others, last = DELIMITERS
         apart = f"; cells stand apart by {', '.join(others)} or {last}" if cells else ""

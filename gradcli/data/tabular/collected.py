@@ -19,6 +19,10 @@ from gradcli.dataclass import dataclass
 from gradcli.errors import DataError
 from gradcli.wording import quantity, verb
 
+_ACCEPTED = "`missing: drop` or `mean` accept it"
+_FILES = (
+    "fill it in the file, or split the series there into files of their own (file: parts/*.csv)"
+)
 GAP = -1  # the code of a word that is missing
 Wrong = tuple[int, str]  # the row in the file of a cell that may not be there; what is wrong
 # $1,234.50 or 12 %: a currency or unit, and commas before each three digits.
@@ -96,15 +100,24 @@ class Gaps:
 
     Attributes:
         missing: `error`, `drop` the row, or `mean`, which is filled in later.
-        never: columns whose gaps nothing fills.
+        never: columns whose gaps nothing fills, and what each is: a target, a group.
+        series: rows follow each other, so that none can be left out.
     """
 
     missing: str
-    never: frozenset[str]
+    never: Mapping[str, str]
+    series: bool = False
 
     def allowed(self, name: str) -> bool:
         """Whether a column may have gaps; `nan` is one only there."""
         return self.missing != "error" and name not in self.never
+
+    def cure(self, name: str) -> str:
+        """What to do about a gap that is not allowed."""
+        if name not in self.never:
+            return "`missing: mean` accepts it" if self.series else _ACCEPTED
+        way = _FILES if self.series else "`missing: drop` leaves its row out"
+        return f"a {self.never[name]} is never filled; {way}"
 
 
 def collect(
@@ -205,7 +218,8 @@ class _Gathering:
         first = next(((at, cell) for at, cell in cells if at not in dropped), None)
         if first is not None:
             what = "category" if role == "word" else "number"
-            self.wrong[name] = (self.first + self.count + first[0], wrong_cell(first[1], what))
+            wrong = wrong_cell(first[1], what, self.gaps.cure(name))
+            self.wrong[name] = (self.first + self.count + first[0], wrong)
 
     def _dropped(self, block: Block) -> frozenset[int]:
         """The rows of a block that lack a value in a column that is surely used."""
@@ -238,8 +252,8 @@ class _Gathering:
             for name, column in columns.items():
                 if name not in self.numbers and GAP in column.codes:
                     at = column.codes.index(GAP)
-                    cell = wrong_cell(self.words[name].cell(at), "category")
-                    self.wrong[name] = (self.first + at, cell)
+                    wrong = wrong_cell(self.words[name].cell(at), "category", self.gaps.cure(name))
+                    self.wrong[name] = (self.first + at, wrong)
         return TypedTable(
             self.reader.source,
             self.reader.header,
@@ -312,10 +326,9 @@ def refuse_topmost(
         raise refusal(place(row), header, name, what)
 
 
-def wrong_cell(cell: str, what: str) -> str:
+def wrong_cell(cell: str, what: str, cure: str) -> str:
     """What is to be said of a cell that is no number, or of one that lacks a value."""
     if is_missing(cell, allowed=False):
-        cure = "`missing: drop` or `mean` accept it"
         return f"expected a {what}, found the missing value {cell!r}; {cure}"
     plain = re.sub(r"[^\d.-]", "", cell)
     cure = f"; write it as {plain}" if _MONEY.fullmatch(cell.strip()) else ""

@@ -20,7 +20,7 @@ parquet = pytest.importorskip("pyarrow.parquet", reason="needs the extra 'tables
 files = pytest.importorskip("gradcli.data.arrow.files", reason="needs the extra 'tables'")
 
 KINDS = ("Parquet", "Arrow")
-GAPS = Gaps("mean", frozenset())
+GAPS = Gaps("mean", {})
 DAY = datetime.datetime(2024, 2, 29, 12, 30)
 DIGITS = decimal.Decimal("1234567890123456789.123456789")
 

@@ -13,7 +13,7 @@ from gradcli.data.tabular.parts import PartsReader
 from gradcli.data.tabular.reader import MOST_WORDS, Role, TableReader
 from gradcli.errors import DataError
 
-REFUSE = Gaps("error", frozenset())
+REFUSE = Gaps("error", {})
 
 
 def csv(name: str, text: str) -> TableReader:

@@ -26,7 +26,7 @@ def test_a_column_of_a_wide_table_is_what_it_is_in_a_narrow_one() -> None:
     }
     others = {str(i): ["1"] * 300 for i in range(10_000)}
     roles: dict[str, Role] = dict.fromkeys([*columns, *others], "any")
-    gaps = Gaps("mean", frozenset())
+    gaps = Gaps("mean", {})
     wide = collect(CellsReader("f", columns | others), roles, gaps)
     narrow = collect(CellsReader("f", columns), dict.fromkeys(columns, "any"), gaps)
     for name in columns:

@@ -1,0 +1,84 @@
+"""Where a newcomer's data go wrong: each sentence says what to write instead, at the right key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from points import Ended
+from refusals import gradcli, refused
+
+__all__ = ["gradcli", "refused"]
+
+Refused = Callable[..., Ended]
+
+CONFIG = """\
+gradcli: 1
+name: homes
+data:
+  name: csv
+  file: homes.csv
+  target: price
+  task: regression
+  numeric: [area]
+  category: [city]
+model: [linear: 1]
+loss: mse
+optim: {name: adam, lr: 0.01}
+train: {epochs: 1, batch: 16}
+"""
+SERIES = CONFIG.replace("  category: [city]\n", "  window: 3\n").replace(
+    "model: [", "model: [flatten, "
+)
+ROWS = [f"{40 + n % 7},{('Nice', 'Lyon')[n % 2]},{n * 997}" for n in range(90)]
+FILES = "fill it in the file, or split the series there into files of their own (file: parts/*.csv)"
+
+
+def homes(config: str = CONFIG, rows: list[str] = ROWS, header: str = "area,city,price") -> None:
+    """The config and its table."""
+    Path("homes.csv").write_text("\n".join([header, *rows]) + "\n")
+    Path("homes.yaml").write_text(config)
+
+
+@pytest.mark.parametrize("missing", ["error", "mean"])
+@pytest.mark.parametrize(
+    ("config", "split", "row", "what"),
+    [
+        (CONFIG, "", "50,Nice,", "number, found the missing value ''; a target is never filled"),
+        (
+            CONFIG.replace("task: regression", "task: classification"),
+            "",
+            "50,Nice,NA",
+            "category, found the missing value 'NA'; a target is never filled",
+        ),
+        (
+            CONFIG.replace("  category: [city]\n", ""),
+            "split={train: 80%, val: 20%, group: city}",
+            "50,,1",
+            "category, found the missing value ''; a group is never filled",
+        ),
+        (SERIES, "", "50,Nice,", "number, found the missing value ''; a target is never filled"),
+    ],
+    ids=["values", "classes", "group", "series"],
+)
+def test_a_gap_that_nothing_fills_has_a_way_out(
+    refused: Refused, missing: str, config: str, split: str, row: str, what: str
+) -> None:
+    homes(config, [*ROWS, row])
+    sets = ["-s", f"data.missing={missing}", *(["-s", f"data.{split}"] if split else [])]
+    way = FILES if config == SERIES else "`missing: drop` leaves its row out"
+    refused(3, f"expected a {what}; {way}", "train", "homes.yaml", *sets)
+
+
+def test_a_gap_in_an_input_is_told_of_what_its_rows_allow(refused: Refused) -> None:
+    rows = [*ROWS, ",Nice,1"]
+    homes(CONFIG, rows)
+    refused(3, "''; `missing: drop` or `mean` accept it", "train", "homes.yaml")
+    homes(SERIES, rows)
+    refused(3, "''; `missing: mean` accepts it", "train", "homes.yaml")
+
+
+def test_the_way_out_of_a_missing_target_leads_out(gradcli: Refused) -> None:
+    homes(CONFIG, [*ROWS, "50,Nice,"])
+    assert gradcli("train", "homes.yaml", "-s", "data.missing=drop").code == 0
