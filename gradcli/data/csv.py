@@ -317,10 +317,18 @@ class CsvSource(InTime, ScaledTargets, Cached):
             roles |= dict.fromkeys(self.targets, role)
         first = files[0] if isinstance(files[0], Path) else files[0].path
         reader = open_files(files, shown(first), self.delimiter)
-        need(reader, list(roles))
+        need(reader, list(roles), self._past(facts))
         gaps = Gaps(facts.missing or "error", self.unfilled, self.steps is not None)
         table = collect(reader, roles, gaps)
         return without_gaps(table) if facts.missing == "drop" else (table, ())
+
+    def _past(self, facts: DataFacts) -> dict[str, str]:
+        """Why a new table needs columns that it would not need but in a time series."""
+        return {
+            name: f"the past of {name!r} is an input of this run: a new series needs it too"
+            for name in self.targets
+            if name in facts.columns
+        }
 
 
 def _checked(path: Path) -> Path | Loaded:

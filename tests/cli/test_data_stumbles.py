@@ -82,3 +82,25 @@ def test_a_gap_in_an_input_is_told_of_what_its_rows_allow(refused: Refused) -> N
 def test_the_way_out_of_a_missing_target_leads_out(gradcli: Refused) -> None:
     homes(CONFIG, [*ROWS, "50,Nice,"])
     assert gradcli("train", "homes.yaml", "-s", "data.missing=drop").code == 0
+
+
+def test_each_misspelt_column_gets_the_nearest(refused: Refused) -> None:
+    homes(CONFIG.replace("[area]", "[aera]").replace("[city]", "[citty, zzz]"))
+    what = (
+        "no column is called 'aera' (did you mean 'area'?), 'citty' (did you mean 'city'?), 'zzz'"
+    )
+    refused(3, what, "check", "homes.yaml")
+    homes(CONFIG.replace("[area]", "[aera]"))
+    refused(3, "no column is called 'aera'; did you mean 'area'?", "check", "homes.yaml")
+
+
+def test_a_new_series_without_its_target_is_told_why_it_is_needed(gradcli: Refused) -> None:
+    homes(SERIES.replace("  numeric: [area]\n", ""))
+    assert gradcli("train", "homes.yaml").code == 0
+    Path("new.csv").write_text("area,city\n" + "40,Nice\n" * 9)
+    ended = gradcli("predict", "homes", "new.csv")
+    assert (ended.code, "no column is called 'price'" in ended.err) == (3, True)
+    assert "= the past of 'price' is an input of this run: a new series needs it too" in ended.err
+    homes(SERIES)
+    assert gradcli("train", "homes.yaml").code == 0
+    assert gradcli("predict", "homes", "new.csv").code == 0

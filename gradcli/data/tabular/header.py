@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from gradcli.data.files import shown
 from gradcli.data.tabular.doubtful import Doubtful
@@ -11,35 +12,44 @@ from gradcli.data.tabular.reader import TableReader
 from gradcli.errors import DataError
 from gradcli.registry import did_you_mean
 
+NO_NOTES: Mapping[str, str] = MappingProxyType({})
 DELIMITERS = {"a comma": ",", "a semicolon": ";", "a tab": "\t", "a bar": "|"}
 
 
-def need(reader: TableReader, columns: Sequence[str]) -> None:
-    """Every column exists exactly once; shows both lists otherwise."""
+def need(reader: TableReader, columns: Sequence[str], notes: Mapping[str, str] = NO_NOTES) -> None:
+    """Every column exists exactly once; shows both lists otherwise, and the notes on what lacks."""
     header, source = reader.header, reader.source
     counts = Counter(header)
     twice = next((c for c in columns if counts[c] > 1), None)
     missing = [c for c in columns if c not in counts]
     if not missing and twice is None:
         return
+    others = [name for name in header if name not in columns]
     what = (
         f"column '{shown(twice)}' appears twice"
         if twice is not None
-        else f"no column is called {', '.join(map(repr, missing))}"
+        else f"no column is called {_with_nearest(missing, others)}"
     )
-    others = [name for name in header if name not in columns]
-    near = did_you_mean(missing[0], others) if len(missing) == 1 else ""
-    what += f"; {shown(near)}" if near else ""
     error = DataError(
         f"{source}: {what}",
         code="E304",
         notes=(
+            *(notes[name] for name in missing if name in notes),
             f"needed are: {', '.join(columns)}",
             f"the file has: {shown(', '.join(header))}",
             *_ways_out(header, columns),
         ),
     )
     raise reader.why(error) if isinstance(reader, Doubtful) else error
+
+
+def _with_nearest(missing: Sequence[str], others: Sequence[str]) -> str:
+    """Names that no column has, each with the nearest one that is there."""
+    near = {name: shown(did_you_mean(name, others)) for name in missing}
+    if len(missing) == 1:
+        [(name, question)] = near.items()
+        return f"{name!r}; {question}" if question else repr(name)
+    return ", ".join(f"{name!r} ({near[name]})" if near[name] else repr(name) for name in missing)
 
 
 def _ways_out(header: Sequence[str], columns: Sequence[str]) -> Iterator[str]:
