@@ -13,6 +13,7 @@ from gradcli import engine
 from gradcli.data.exact_sums import exact_sum
 from gradcli.data.facts import CategoryColumn, DataFacts, NumericColumn
 from gradcli.data.samples import tensor_of
+from gradcli.data.tabular.cells import places_among
 from gradcli.data.tabular.collected import (
     GAP,
     TypedTable,
@@ -85,16 +86,14 @@ class Encoder:
 
     def _places(self, table: TypedTable, name: str, column: WordColumn) -> Tensor:
         """The row of each word's code in `_one_hot`, of which the last one is for gaps."""
-        places_of = {word: at for at, word in enumerate(self.category[name])}
+        known = list(self.category[name])
+        places_of = places_among(column.table, known)
         odd = {code for code, word in enumerate(column.table) if word not in places_of}
         if odd:
             index = next(at for at, code in enumerate(column.codes) if code in odd)
             what = f"unknown category {short(column.table[column.codes[index]])}"
-            table.refuse(index, name, f"{what}; known: {listed(places_of)}")
-        places = [
-            *(places_of[word] for word in column.table),
-            len(places_of),
-        ]  # GAP is the last one
+            table.refuse(index, name, f"{what}; known: {listed(known)}")
+        places = [*(places_of[word] for word in column.table), len(known)]  # GAP is the last one
         return tensor_of(array("q", map(places.__getitem__, column.codes)), (table.count,))
 
     def columns(self) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from gradcli.data.series import InTime, Series, Steps, Stretches, stretches_in
 from gradcli.data.small_table import read
 from gradcli.data.split import SplitMap, check_stratify, group_of, stratify_of
 from gradcli.data.sums import SUMS
+from gradcli.data.tabular.cells import places_among
 from gradcli.data.tabular.collected import Gaps, TypedTable, collect, without_gaps
 from gradcli.data.tabular.header import need
 from gradcli.data.tabular.opening import reader_ahead
@@ -363,8 +364,8 @@ def _encoded(table: TypedTable, facts: DataFacts) -> Tensor:
 
 def known_classes(table: TypedTable, target: str, facts: DataFacts) -> Tensor:
     """The number of each row's class among those that were trained on."""
-    number = {label: i for i, label in enumerate(facts.labels)}
     column = table.words[target]
+    number = places_among(column.table, facts.labels)
     odd = {code for code, word in enumerate(column.table) if word not in number}
     if odd:
         index = next(at for at, code in enumerate(column.codes) if code in odd)

@@ -6,7 +6,7 @@ import math
 import re
 from array import array
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from gradcli import engine
@@ -19,6 +19,32 @@ LARGEST = 3.4e38  # float32, which is computed in, holds no more
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _FEW = 256  # values, for which the engine is not asked
 _COMMON_GAPS = frozenset({*MARKS, "nan", "NaN"})
+
+
+_TRUTH = {"true": 1.0, "false": 0.0}
+
+
+def with_truth(column: Numbers) -> Numbers:
+    """The same column, in which true and false, in any case, are 1 and 0."""
+    words = {place: cell.strip().lower() for place, cell in column.odd.items()}
+    truth = {place: _TRUTH[word] for place, word in words.items() if word in _TRUTH}
+    if not truth:
+        return column
+    values = array("d", column.values)
+    for place, value in truth.items():
+        values[place] = value
+    odd = {place: cell for place, cell in column.odd.items() if place not in truth}
+    return Numbers(values, odd)
+
+
+def places_among(words: Iterable[str], known: Sequence[str]) -> dict[str, int]:
+    """The places among known words of those that are there; true and false are so in any case."""
+    places = {word: at for at, word in enumerate(known)}
+    any_case = {word.lower(): at for word, at in places.items()}
+    if len(known) != len(_TRUTH) or any_case.keys() != _TRUTH.keys():
+        any_case = {}
+    there = {word: places.get(word, any_case.get(word.lower())) for word in words}
+    return {word: at for word, at in there.items() if at is not None}
 
 
 def is_missing(cell: str, allowed: bool) -> bool:

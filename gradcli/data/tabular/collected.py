@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from gradcli.data.files import shown
-from gradcli.data.tabular.cells import is_missing
+from gradcli.data.tabular.cells import is_missing, with_truth
 from gradcli.data.tabular.parts import PartsReader
 from gradcli.data.tabular.reader import FIRST_ROW, Block, Place, Role, TableReader, Words
 from gradcli.dataclass import dataclass
@@ -190,7 +190,10 @@ class _Gathering:
         self.wrong: dict[str, Wrong] = {}
 
     def add(self, block: Block) -> None:
-        """The next rows."""
+        """The next rows; a column that is asked for as numbers may hold true and false."""
+        sure = {name for name, role in self.roles.items() if role == "number"}
+        numbers = {n: with_truth(x) if n in sure else x for n, x in block.numbers.items()}
+        block = replace(block, numbers=numbers)
         for name in [name for name in self.words if name not in block.words]:
             del self.words[name]
         for name in [name for name in self.numbers if name not in block.numbers]:
