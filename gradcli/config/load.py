@@ -326,10 +326,7 @@ def _spoken_of(section: Node, message: str) -> Place:
     key = message.partition(" ")[0].rstrip(":")
     if key in section.keys:
         return section.keys[key]
-    for _, item in section.walk():
-        if isinstance(item.value, str) and item.value and f"'{item.value}'" in message:
-            return item.place
-    return section.map()["name"].place
+    return section.place_quoted_in(message) or section.map()["name"].place
 
 
 def _stem(path: Path) -> str:

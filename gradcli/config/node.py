@@ -81,6 +81,14 @@ class Node:
         for index, item in enumerate(self.list()):
             yield from item.walk((*path, index))
 
+    def place_quoted_in(self, message: str) -> Place | None:
+        """Where the first text stands that a message quotes, or names as a table's column."""
+        for _, item in self.walk():
+            text = item.value if isinstance(item.value, str) else ""
+            if text and (f"'{text}'" in message or f" ({text}): " in message):
+                return item.place
+        return None
+
     def at(self, path: Path) -> tuple[Node, Path]:
         """The deepest node on the way along `path`, and the part of the path that exists."""
         node, done = self, 0

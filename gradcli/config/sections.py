@@ -156,7 +156,8 @@ def choose(
         return Chosen(name.value, values, make(**values))
     except (ValueError, GradcliError) as error:
         words = re.findall(r"\w+", str(error))
-        place = next((node.keys[word] for word in words if word in node.keys), node.place)
+        key = next((node.keys[word] for word in words if word in node.keys), None)
+        place = key or node.place_quoted_in(str(error)) or node.place
         report.error("E104", f"{title}: {error}", place)
         return None
 

@@ -104,3 +104,29 @@ def test_a_new_series_without_its_target_is_told_why_it_is_needed(gradcli: Refus
     homes(SERIES)
     assert gradcli("train", "homes.yaml").code == 0
     assert gradcli("predict", "homes", "new.csv").code == 0
+
+
+def caret(ended: Ended) -> str:
+    """The text that the first caret points at."""
+    lines = ended.err.splitlines()
+    marks = next(at for at, line in enumerate(lines) if "^" in line)
+    return lines[marks - 1][lines[marks].index("^") : lines[marks].rindex("^") + 1]
+
+
+@pytest.mark.parametrize(
+    ("change", "rows", "place"),
+    [
+        (("", ""), ["50,Nice,"], "price"),
+        (("", ""), ["x,Nice,1"], "area"),
+        (("", ""), ["50,,1"], "city"),
+        (("[city]", "[city, area]"), [], "area"),
+        (("[city]", "[city, city]"), [], "city"),
+        (("[city]", "[city, price]"), [], "price"),
+    ],
+)
+def test_a_mistake_in_a_column_is_shown_where_the_config_names_it(
+    gradcli: Refused, change: tuple[str, str], rows: list[str], place: str
+) -> None:
+    homes(CONFIG.replace(*change), [*ROWS, *rows])
+    ended = gradcli("check", "homes.yaml")
+    assert (ended.code, caret(ended)) == (3 if rows else 2, place), ended.err
