@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -129,8 +130,9 @@ def metric_exists(
     `later` are splits that are measured too, but only after the last step.
     """
     split, dot, metric = name.partition(".")
+    known = ["loss", *metrics]
     if not dot and splits:
-        return f"'{name}' names no split; write {' or '.join(f'{s}.{name}' for s in splits)}"
+        return f"'{name}' names no split; write {' or '.join(_with_split(name, known, splits))}"
     if split in later:
         return (
             f"the split '{split}' is measured at the end only; "
@@ -138,7 +140,6 @@ def metric_exists(
         )
     if split not in splits:
         return f"there is no split '{split}' to measure on; here: {', '.join(splits) or 'none'}"
-    known = ["loss", *metrics]
     if metric not in known:
         near = closest(metric, known)
         hint = f"; did you mean '{split}.{near}'?" if near else ""
@@ -150,6 +151,14 @@ def metric_exists(
             f"here: {', '.join(numbers)}"
         )
     return ""
+
+
+def _with_split(name: str, known: Sequence[str], splits: Sequence[str]) -> list[str]:
+    """What a name without a dot may mean: 'val_loss' is val.loss, 'loss' that of each split."""
+    meant = [split for split in splits if name.startswith(split)]
+    metric = closest(re.sub(rf"^(?:{'|'.join(splits)})[\W_]?", "", name), known)
+    metrics = known if metric is None else [metric]
+    return [f"{split}.{one}" for split in meant or splits for one in metrics]
 
 
 def _judges(name: str, metrics: Mapping[str, Metric]) -> str:

@@ -299,7 +299,7 @@ class _Loading:
         lints(layers, self.report)
         if loss:
             loss_fits.end_lint(root, loss, layers[-1].leaf(-1), self.report)
-            loss_fits.output_fits(root, loss, facts, layers[-1], output, self.report)
+            loss_fits.output_fits(root, loss, facts, layers, output, self.report)
             number_labels.lint(root, facts, self.report)
         return layers
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gradcli.config import number_labels
@@ -33,9 +34,15 @@ def classes_of(facts: Facts) -> int | None:
 
 
 def output_fits(
-    root: Node, loss: Chosen, facts: Facts, last: PlannedLayer, output: Signal, report: Report
+    root: Node,
+    loss: Chosen,
+    facts: Facts,
+    layers: Sequence[PlannedLayer],
+    output: Signal,
+    report: Report,
 ) -> None:
     """The model must end in one number a class and label, a binary label, or a value."""
+    last = layers[-1]
     problem, cure = _wrong_kind(loss, facts) or _wrong_weights(loss, facts) or ("", "")
     if problem:
         if number_labels.may_be_values(root, facts):
@@ -60,7 +67,7 @@ def output_fits(
     elif kind == "labels" and len(output.shape) == len(wanted):
         notes = ("write $data.classes instead of a number",)
     if len(output.shape) > len(wanted):
-        notes = ("put flatten before the linear layers",)
+        notes = (f"put flatten before the linear layers{_or_last_step(layers)}",)
     report.errors.append(
         ShapeError(
             f"layer {last.index}, {last.title}, the last one, gives "
@@ -69,6 +76,13 @@ def output_fits(
             notes=notes,
         )
     )
+
+
+def _or_last_step(layers: Sequence[PlannedLayer]) -> str:
+    """The other way out behind a layer that gives each step and can give its last one alone."""
+    leaves = (leaf for layer in layers for leaf in layer.flat())
+    steps = [leaf for leaf in leaves if leaf.fields.get("last") is False]
+    return f", or write last: true in layer {steps[-1].index}, {steps[-1].title}" if steps else ""
 
 
 def _attempt(root: Node, loss: Chosen, facts: Facts, output: Signal, report: Report) -> None:

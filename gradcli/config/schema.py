@@ -242,7 +242,7 @@ class _Mistake:
         message = f"{self._name(field)} must be {wants}, got {describe(found)}{inside}"
         if any(e.message == message and e.place == found.place for e in self.report.errors):
             return  # each branch of a union reports the same value
-        self.report.error("E104", message, found.place, caret=_hint(found))
+        self.report.error("E104", message, found.place, caret=_hint(found, wants))
 
 
 def _keys_at(hints: Mapping[str, Any], path: Path) -> Mapping[str, Any]:
@@ -262,8 +262,10 @@ def dataclass_in(hint: Any) -> type | None:
     return next(filter(None, map(dataclass_in, get_args(hint))), None)
 
 
-def _hint(node: Node) -> str:
-    """A way out for text that looks like something else."""
+def _hint(node: Node, wants: str) -> str:
+    """A way out for text that looks like something else, and for a share that is no percent."""
+    if isinstance(node.value, float) and 0 < node.value <= 1 and "%" in wants:
+        return f"write {100 * node.value:.12g}%"
     if not isinstance(node.value, str):
         return ""
     if node.value.lower() in ("yes", "on", "no", "off"):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+from gradcli.engine.kind import Bound
 from gradcli.errors import ConfigError, DataError
 from gradcli.registry import did_you_mean
 from gradcli.wording import quantity
@@ -14,7 +15,10 @@ from gradcli.wording import quantity
 if TYPE_CHECKING:
     from fractions import Fraction
 
-SplitMap = dict[str, int | str | bool]  # of train, val and test, and how samples go there
+# The sizes of train, val and test, and how samples go there.
+SplitMap = Annotated[
+    dict[str, int | str | bool], Bound("a map of counts such as 5000 or percents such as 10%")
+]
 NAMES = ("train", "val", "test")
 HOW = ("stratify", "group")
 _PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,6})?) ?%")

@@ -130,3 +130,67 @@ def test_a_mistake_in_a_column_is_shown_where_the_config_names_it(
     homes(CONFIG.replace(*change), [*ROWS, *rows])
     ended = gradcli("check", "homes.yaml")
     assert (ended.code, caret(ended)) == (3 if rows else 2, place), ended.err
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message", "cure"),
+    [
+        ("data.split", "{train: 0.8, val: 0.2}", "or percents such as 10% or null, got 0.8", "80%"),
+        ("data.split", "{train: 1.0}", "got 1.0 for train", "100%"),
+        ("schedule", "{name: cosine, warmup: 0.055}", "schedule.warmup must be", "5.5%"),
+        ("schedule", "{name: step, at: [0.5, 1]}", "schedule.at must be", "50%"),
+    ],
+)
+def test_a_share_that_is_no_percent_is_told_as_one(
+    refused: Refused, key: str, value: str, message: str, cure: str
+) -> None:
+    homes()
+    ended = refused(2, message, "check", "homes.yaml", "-s", f"{key}={value}")
+    assert f"write {cure}\n" in ended.err
+
+
+def test_a_number_that_is_no_share_gets_no_percent(refused: Refused) -> None:
+    homes()
+    ended = refused(
+        2, "got 80.5 for train", "check", "homes.yaml", "-s", "data.split={train: 80.5}"
+    )
+    assert "write" not in ended.err
+
+
+@pytest.mark.parametrize(
+    ("best", "meant"),
+    [
+        ("val_loss", "val.loss"),
+        ("val-mae", "val.mae"),
+        ("val/los", "val.loss"),
+        ("valloss", "val.loss"),
+        ("loss", "val.loss"),
+        ("mea", "val.mae"),
+        ("zzz", "val.loss or val.mae"),
+    ],
+)
+def test_a_figure_without_a_split_is_told_with_its_own(
+    refused: Refused, best: str, meant: str
+) -> None:
+    homes(CONFIG.replace("loss: mse", "loss: mse\nmetrics: [mae]"))
+    message = f"train.best: '{best}' names no split; write {meant}\n"
+    refused(2, message, "check", "homes.yaml", "-s", f"train.best={best}")
+
+
+def test_an_expectation_without_a_split_is_told_with_that_of_its_name(refused: Refused) -> None:
+    homes()
+    for name, meant in (("test_loss", "test.loss"), ("loss", "val.loss or test.loss")):
+        sets = ("-s", f"expect={{{name}: '<= 1'}}")
+        refused(2, f"'{name}' names no split; write {meant}\n", "check", "homes.yaml", *sets)
+
+
+@pytest.mark.parametrize("layer", ["lstm", "gru", "rnn"])
+def test_steps_before_a_last_linear_have_two_ways_out(gradcli: Refused, layer: str) -> None:
+    homes(SERIES.replace("[flatten, ", f"[{layer}: 4, "))
+    ended = gradcli("check", "homes.yaml")
+    cure = f"put flatten before the linear layers, or write last: true in layer 0, {layer} 4\n"
+    assert (ended.code, cure in ended.err) == (2, True), ended.err
+    homes(SERIES.replace("[flatten, ", f"[{layer}: {{out: 4, last: true}}, "))
+    assert gradcli("check", "homes.yaml").code == 0
+    homes(SERIES.replace("flatten, ", ""))
+    assert "= put flatten before the linear layers\n" in gradcli("check", "homes.yaml").err
