@@ -91,6 +91,12 @@ CAUTIONS: dict[str, Caution] = {
         "`train.sampler: balanced` draws all classes equally often, and the loss weighs them too.",
         "Keep one of the two.",
     ),
+    "W116": Caution(
+        "Counts in a split that leave most of the data",
+        "`80` is 80 samples and `80%` a share. The counts add up to 100 though there are more "
+        "samples, or leave more than half of them unused.",
+        "Write percents; or ignore this where a small part is meant.",
+    ),
 }
 
 

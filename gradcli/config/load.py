@@ -12,6 +12,7 @@ from typing import Any
 from gradcli.config import (
     blocks,
     crosscheck,
+    data_lints,
     loss_fits,
     number_labels,
     own_code,
@@ -301,6 +302,7 @@ class _Loading:
             loss_fits.end_lint(root, loss, layers[-1].leaf(-1), self.report)
             loss_fits.output_fits(root, loss, facts, layers, output, self.report)
             number_labels.lint(root, facts, self.report)
+            data_lints.lint(root, facts, self.report)
         return layers
 
     def _together(

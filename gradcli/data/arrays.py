@@ -25,7 +25,7 @@ from gradcli.data.images import check_labels, check_shape, unseen
 from gradcli.data.npy import Header
 from gradcli.data.pictures import OwnPictures, Statistic, splits_of
 from gradcli.data.samples import Samples
-from gradcli.data.split import check_stratify
+from gradcli.data.split import check_stratify, unused_of
 from gradcli.data.targets import ScaledTargets
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
@@ -102,7 +102,8 @@ class Arrays(Cached, ScaledTargets, OwnPictures):
     def _stored(self) -> Facts:
         heads = {name: self._heads(*pair) for name, pair in self._pairs().items()}
         inputs, targets = heads["train"]
-        sizes = {name: len(part) for name, part in self.cuts(inputs.shape[0]).items()}
+        parts = self.cuts(inputs.shape[0])
+        sizes = {name: len(part) for name, part in parts.items()}
         if "test" in heads:
             self._same(heads["train"], heads["test"])
             sizes["test"] = heads["test"][0].shape[0]
@@ -119,6 +120,7 @@ class Arrays(Cached, ScaledTargets, OwnPictures):
             labels=(),
             sizes=sizes,
             first_label=first,
+            unused=unused_of(parts, inputs.shape[0]),
         )
 
     def _heads(self, inputs: str, targets: str | None) -> tuple[Header, Header | None]:

@@ -17,7 +17,7 @@ from gradcli.data.files import (
 from gradcli.data.images import check_labels, unseen
 from gradcli.data.pictures import KnownPictures, Statistic, splits_of
 from gradcli.data.samples import Samples, tensor_of
-from gradcli.data.split import cut
+from gradcli.data.split import cut, unused_of
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
 from gradcli.errors import DataError
@@ -59,7 +59,9 @@ class Cifar10(KnownPictures):
     def _facts_in_files(self) -> Facts:
         counts = {n: self._count(self._folder / n) for n in (*self.TRAIN, self.TEST)}
         test = counts.pop(self.TEST)
-        sizes = {name: len(part) for name, part in self._cuts(sum(counts.values())).items()}
+        total = sum(counts.values())
+        parts = self._cuts(total)
+        sizes = {name: len(part) for name, part in parts.items()}
         return Facts(
             input=SHAPE,
             input_kind="float",
@@ -68,6 +70,7 @@ class Cifar10(KnownPictures):
             vocab=None,
             labels=self._labels(),
             sizes={**sizes, "test": test},
+            unused=unused_of(parts, total),
         )
 
     def _count(self, path: Path) -> int:

@@ -29,6 +29,7 @@ class Facts:
         mixed: while training, a label is probabilities of the classes.
         values: names of the numbers in a target; () if they have none.
         first_label: the lowest label, where classes were counted by their labels.
+        unused: samples that the sizes of splits leave over.
     """
 
     input: tuple[int, ...]
@@ -41,6 +42,7 @@ class Facts:
     mixed: bool = False
     values: tuple[str, ...] = ()
     first_label: int = 0
+    unused: int = 0
 
 
 @dataclass(frozen=True)

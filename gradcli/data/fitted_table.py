@@ -15,7 +15,7 @@ from gradcli.data.facts import CategoryColumn, DataFacts, NumericColumn
 from gradcli.data.files import shown
 from gradcli.data.order import order_of
 from gradcli.data.series import Steps, stretches_in
-from gradcli.data.split import NAMES, cut, group_of, parts_of, stratify_of
+from gradcli.data.split import NAMES, cut, group_of, parts_of, stratify_of, unused_of
 from gradcli.data.tabular.collected import Gaps, TypedTable, collect, without_gaps
 from gradcli.data.tabular.header import need
 from gradcli.data.tabular.reader import Role, TableReader
@@ -82,6 +82,7 @@ class FittedTable:
             classes=len(labels) if of_classes else None,
             vocab=None,
             labels=tuple(labels),
+            unused=unused_of(parts, table.count),
             sizes=series or {name: len(part) for name, part in parts.items()},
             values=() if of_classes else source.targets,
             missing=source.missing,

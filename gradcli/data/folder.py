@@ -30,7 +30,7 @@ from gradcli.data.picture_formats import SUFFIXES
 from gradcli.data.pictures import Pictures, Statistic, normalization, splits_of
 from gradcli.data.prepared.cache import cache_folder
 from gradcli.data.samples import InFiles, Samples, scaled, tensor_of
-from gradcli.data.split import SplitMap, cut, shuffled
+from gradcli.data.split import SplitMap, cut, shuffled, unused_of
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
 from gradcli.errors import ConfigError, DataError
@@ -148,10 +148,13 @@ class ImageFolder(Cached, Pictures):
         return classes, found
 
     def _stored(self, classes: tuple[str, ...], found: Mapping[str, Listed]) -> Facts:
-        sizes = {name: len(part) for name, part in self._cuts(len(found["train"].paths)).items()}
+        total = len(found["train"].paths)
+        parts = self._cuts(total)
+        sizes = {name: len(part) for name, part in parts.items()}
         if "test" in found:
             sizes["test"] = len(found["test"].paths)
-        return Facts(self._shape, "float", (), len(classes), None, classes, sizes)
+        unused = unused_of(parts, total)
+        return Facts(self._shape, "float", (), len(classes), None, classes, sizes, unused=unused)
 
     def _cuts(self, total: int) -> dict[str, range]:
         names = ("train", "val") if self.test_dir else ("train", "val", "test")

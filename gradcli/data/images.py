@@ -20,6 +20,7 @@ from gradcli.data.idx import Header, Idx, read_header, read_idx
 from gradcli.data.inflate import is_gzip
 from gradcli.data.pictures import OwnPictures, Statistic, splits_of, unlabelled
 from gradcli.data.samples import InFiles, Samples, tensor_of
+from gradcli.data.split import unused_of
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
 from gradcli.errors import ConfigError, DataError
@@ -56,14 +57,16 @@ class IdxSource(Cached, OwnPictures):
     def _stored(self) -> Facts:
         """What the files hold."""
         train = self._headers(self.images, self.labels)
-        sizes = {name: len(part) for name, part in self.cuts(train.shape[0]).items()}
+        parts = self.cuts(train.shape[0])
+        sizes = {name: len(part) for name, part in parts.items()}
         if self.test_images and self.test_labels:
             test = self._headers(self.test_images, self.test_labels)
             same_samples(train, test, self.images, self.test_images)
             sizes["test"] = test.shape[0]
         first, classes = (0, self.classes) if self.classes else self._label_range()
         shape = sample_shape(train)
-        return Facts(shape, "float", (), classes, None, (), sizes, first_label=first)
+        unused = unused_of(parts, train.shape[0])
+        return Facts(shape, "float", (), classes, None, (), sizes, first_label=first, unused=unused)
 
     def _headers(self, images: str, labels: str) -> Header:
         header = read_header(Path(images))

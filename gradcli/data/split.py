@@ -59,6 +59,11 @@ def cut(
     return ranges
 
 
+def unused_of(parts: Mapping[str, range], total: int) -> int:
+    """How many samples are in no part."""
+    return total - sum(map(len, parts.values()))
+
+
 def parts_of(split: Mapping[str, int | str | bool]) -> dict[str, int | str | bool]:
     """The sizes alone, without the keys that say how samples go there."""
     return {name: size for name, size in split.items() if name not in HOW}

@@ -1,0 +1,38 @@
+"""Data that trains and is probably not meant: sizes of splits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradcli.config.crosscheck import place_of
+from gradcli.config.node import Node, Report
+from gradcli.data.split import parts_of
+from gradcli.errors import Place
+
+if TYPE_CHECKING:
+    from gradcli.data import Facts
+
+
+def lint(root: Node, facts: Facts, report: Report) -> None:
+    """Warn of counts that look like percents or leave most samples."""
+    split = root.map()["data"].map().get("split")
+    if facts.unused and split is not None:
+        _lint_counts(parts_of(split.plain()), facts.unused, report, place_of(root, "data", "split"))
+
+
+def _lint_counts(
+    parts: dict[str, int | str | bool], unused: int, report: Report, place: Place
+) -> None:
+    counts = [size for size in parts.values() if isinstance(size, int)]
+    if len(counts) < len(parts):
+        return
+    total = sum(counts) + unused
+    if sum(counts) == 100:
+        percents = ", ".join(f"{name}: {size}%" for name, size in parts.items())
+        what, cure = f"takes 100 of {total:,} samples", f"did you mean {{{percents}}}?"
+    elif unused > total / 2:
+        what = f"leaves {unused:,} of {total:,} samples unused"
+        cure = "percents such as 80% go by all"
+    else:
+        return
+    report.warn("W116", f"data.split {what}: it has counts, not percents", place, caret=cure)
