@@ -97,6 +97,12 @@ CAUTIONS: dict[str, Caution] = {
         "samples, or leave more than half of them unused.",
         "Write percents; or ignore this where a small part is meant.",
     ),
+    "W117": Caution(
+        "A time series that goes back in time",
+        "The rows of a `window` follow each other as they lie in the file, and its column of dates "
+        "or times (ISO form) falls somewhere. Newest first, a model learns to tell the past.",
+        "Sort the file, its oldest row first; series of several places are a file each.",
+    ),
 }
 
 

@@ -1,4 +1,4 @@
-"""Data that trains and is probably not meant: sizes of splits."""
+"""Data that trains and is probably not meant: sizes of splits, the order of a series."""
 
 from __future__ import annotations
 
@@ -14,10 +14,17 @@ if TYPE_CHECKING:
 
 
 def lint(root: Node, facts: Facts, report: Report) -> None:
-    """Warn of counts that look like percents or leave most samples."""
+    """Warn of counts that look like percents or leave most samples, and of a series in disorder."""
     split = root.map()["data"].map().get("split")
     if facts.unused and split is not None:
         _lint_counts(parts_of(split.plain()), facts.unused, report, place_of(root, "data", "split"))
+    if facts.step_back:
+        report.warn(
+            "W117",
+            f"the rows of the series are not in the order of time: {facts.step_back}",
+            place_of(root, "data", "window"),
+            caret="sort the file, its oldest row first",
+        )
 
 
 def _lint_counts(

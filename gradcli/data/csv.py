@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
+from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -235,8 +236,8 @@ class CsvSource(InTime, ScaledTargets, Cached):
         """All of these files: a pattern may match more of them by now, which were not hashed."""
         train, tests = of_split("train", files), of_split("test", files)
         progress = writer.progress(text_size(train), "B")
-        reader = open_files(train, shown(self.file), self.delimiter, progress.advance)
-        fitted = FittedTable.of(self, reader)
+        again = partial(open_files, train, shown(self.file), self.delimiter)
+        fitted = FittedTable.of(self, again(progress.advance), again)
         inputs = writer.array("inputs", engine.float32, (fitted.encoder.width,))
         for rows in fitted.inputs():
             inputs.append(rows.memoryview())

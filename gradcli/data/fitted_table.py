@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from gradcli.data.split import NAMES, cut, group_of, parts_of, stratify_of, unus
 from gradcli.data.tabular.collected import Gaps, TypedTable, collect, without_gaps
 from gradcli.data.tabular.header import need
 from gradcli.data.tabular.reader import Role, TableReader
+from gradcli.data.tabular.time_order import step_back
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
 from gradcli.engine.device import cpu
@@ -57,8 +58,10 @@ class FittedTable:
     test: Labelled | None = None
 
     @classmethod
-    def of(cls, source: CsvSource, reader: TableReader) -> FittedTable:
-        """The table of a reader, which is read to its end."""
+    def of(
+        cls, source: CsvSource, reader: TableReader, again: Callable[[], TableReader]
+    ) -> FittedTable:
+        """The table of a reader, which is read to its end; of a series it is read `again`."""
         numeric, category, table, notes = _columns(source, reader)
         if table.count > _MANY:
             cpu.trim()  # what reading it took, before sorting takes its own
@@ -83,6 +86,7 @@ class FittedTable:
             vocab=None,
             labels=tuple(labels),
             unused=unused_of(parts, table.count),
+            step_back="" if steps is None else step_back(again, _others(source, table, numeric)),
             sizes=series or {name: len(part) for name, part in parts.items()},
             values=() if of_classes else source.targets,
             missing=source.missing,
@@ -192,6 +196,13 @@ def _columns(
     words = [*category, *(name for name, role in apart.items() if role == "word")]
     note = f"{Path(reader.source).name}: not used: {'; '.join(_reasons(unused))}"
     return numeric, category, table.used(numbers, words), (note,) if unused else ()
+
+
+def _others(source: CsvSource, table: TypedTable, numeric: Sequence[str]) -> list[str]:
+    """The columns that are neither numbers nor targets, which may say when a row was."""
+    counts = Counter(table.header)
+    known = {*numeric, *source.targets}
+    return [name for name, count in counts.items() if count == 1 and name not in known]
 
 
 def _reasons(unused: Sequence[ColumnKind]) -> list[str]:

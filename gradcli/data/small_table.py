@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from gradcli.data.files import load, shown
@@ -30,10 +31,10 @@ class _Reading:
             self._last = None  # two are never kept at once
             loaded = {role: load(path) for role, path in source.places().items()}
             train, tests = of_split("train", loaded), of_split("test", loaded)
-            reader = open_files(train, shown(source.file), source.delimiter)
             hashes = {role: one.sha256 for role, one in loaded.items()}
             about = hashes, tuple(note for one in loaded.values() for note in one.notes())
-            fitted = FittedTable.of(source, reader)
+            again = partial(open_files, train, shown(source.file), source.delimiter)
+            fitted = FittedTable.of(source, again(), again)
             if tests:
                 fitted = fitted.with_test(source.labelled(tests, fitted.facts))
             self._last = key, (about, fitted)

@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from gradcli.data.files import shown
 from gradcli.data.tabular.cells import is_missing, with_truth
-from gradcli.data.tabular.parts import PartsReader
+from gradcli.data.tabular.parts import begins_of
 from gradcli.data.tabular.reader import FIRST_ROW, Block, Place, Role, TableReader, Words
 from gradcli.dataclass import dataclass
 from gradcli.errors import DataError
@@ -173,10 +173,6 @@ def without_nan(values: array[float]) -> array[float]:
     return values if whole else array("d", (value for value in values if value == value))
 
 
-def _begins(reader: TableReader) -> Sequence[int]:
-    return reader.begins if isinstance(reader, PartsReader) else ()
-
-
 class _Gathering:
     """Columns as far as they were read, and of each the first cell that may not be there."""
 
@@ -265,7 +261,7 @@ class _Gathering:
             self.numbers,
             columns,
             self.wrong,
-            _begins(self.reader),
+            begins_of(self.reader),
         )
 
     def _nan(self, name: str) -> bool:

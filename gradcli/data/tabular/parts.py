@@ -78,6 +78,11 @@ class PartsReader:
         return self._parts[at].place(number - self._begins[at] + FIRST_ROW)
 
 
+def begins_of(reader: TableReader) -> Sequence[int]:
+    """The first row of each file but the first one, as far as they were read; of one file none."""
+    return reader.begins if isinstance(reader, PartsReader) else ()
+
+
 def _difference(ours: Sequence[str], theirs: Sequence[str]) -> str:
     lacking = [name for name in ours if name not in theirs]
     if lacking:
