@@ -29,6 +29,7 @@ VERBS = {
     "does",
     "ends",
     "expects",
+    "falls",
     "fits",
     "gives",
     "goes",

@@ -8,6 +8,7 @@ from gradcli.config.crosscheck import place_of
 from gradcli.config.node import Node, Report
 from gradcli.data.split import parts_of
 from gradcli.errors import Place
+from gradcli.wording import quantity
 
 if TYPE_CHECKING:
     from gradcli.data import Facts
@@ -34,11 +35,12 @@ def _lint_counts(
     if len(counts) < len(parts):
         return
     total = sum(counts) + unused
+    whole = quantity(total, "sample", form=",")
     if sum(counts) == 100:
         percents = ", ".join(f"{name}: {size}%" for name, size in parts.items())
-        what, cure = f"takes 100 of {total:,} samples", f"did you mean {{{percents}}}?"
+        what, cure = f"takes 100 of {whole}", f"did you mean {{{percents}}}?"
     elif unused > total / 2:
-        what = f"leaves {unused:,} of {total:,} samples unused"
+        what = f"leaves {unused:,} of {whole} unused"
         cure = "percents such as 80% go by all"
     else:
         return

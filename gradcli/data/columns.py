@@ -86,14 +86,17 @@ class Encoder:
 
     def _places(self, table: TypedTable, name: str, column: WordColumn) -> Tensor:
         """The row of each word's code in `_one_hot`, of which the last one is for gaps."""
-        known = list(self.category[name])
-        places_of = places_among(column.table, known)
+        categories = list(self.category[name])
+        places_of = places_among(column.table, categories)
         odd = {code for code, word in enumerate(column.table) if word not in places_of}
         if odd:
             index = next(at for at, code in enumerate(column.codes) if code in odd)
             what = f"unknown category {short(column.table[column.codes[index]])}"
-            table.refuse(index, name, f"{what}; known: {listed(known)}")
-        places = [*(places_of[word] for word in column.table), len(known)]  # GAP is the last one
+            table.refuse(index, name, f"{what}; known: {listed(categories)}")
+        places = [
+            *(places_of[word] for word in column.table),
+            len(categories),
+        ]  # GAP is the last one
         return tensor_of(array("q", map(places.__getitem__, column.codes)), (table.count,))
 
     def columns(self) -> dict[str, Any]:

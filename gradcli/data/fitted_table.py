@@ -201,8 +201,8 @@ def _columns(
 def _others(source: CsvSource, table: TypedTable, numeric: Sequence[str]) -> list[str]:
     """The columns that are neither numbers nor targets, which may say when a row was."""
     counts = Counter(table.header)
-    known = {*numeric, *source.targets}
-    return [name for name, count in counts.items() if count == 1 and name not in known]
+    numbers = {*numeric, *source.targets}
+    return [name for name, count in counts.items() if count == 1 and name not in numbers]
 
 
 def _reasons(unused: Sequence[ColumnKind]) -> list[str]:

@@ -37,11 +37,11 @@ def with_truth(column: Numbers) -> Numbers:
     return Numbers(values, odd)
 
 
-def places_among(words: Iterable[str], known: Sequence[str]) -> dict[str, int]:
-    """The places among known words of those that are there; true and false are so in any case."""
-    places = {word: at for at, word in enumerate(known)}
+def places_among(words: Iterable[str], table: Sequence[str]) -> dict[str, int]:
+    """The places in a table of the words that it has; true and false it has in any case."""
+    places = {word: at for at, word in enumerate(table)}
     any_case = {word.lower(): at for word, at in places.items()}
-    if len(known) != len(_TRUTH) or any_case.keys() != _TRUTH.keys():
+    if len(table) != len(_TRUTH) or any_case.keys() != _TRUTH.keys():
         any_case = {}
     there = {word: places.get(word, any_case.get(word.lower())) for word in words}
     return {word: at for word, at in there.items() if at is not None}
@@ -71,14 +71,14 @@ def numbers_of(cells: Sequence[str]) -> Numbers:
     run("read_numerals", letters.array, numbers, odd)
     values = array("d")
     values.frombytes(Tensor(numbers).memoryview())
-    others, left = {}, bytes(Tensor(odd).memoryview())
-    place = left.find(1)
+    others, marks = {}, bytes(Tensor(odd).memoryview())
+    place = marks.find(1)
     while place >= 0:
         cell = cells[place]
         value = values[place] = math.nan if cell in _COMMON_GAPS else number_of(cell)
         if value != value:
             others[place] = cell
-        place = left.find(1, place + 1)
+        place = marks.find(1, place + 1)
     return Numbers(values, others)
 
 
