@@ -189,14 +189,14 @@ def test_a_list_that_is_cut_says_so() -> None:
     ("number", "notes"),
     [
         (0, ()),
-        (1, ("1 file is no .png, .jpg, .jpeg, .webp, .bmp or .gif and is left out",)),
-        (2, ("2 files are no .png, .jpg, .jpeg, .webp, .bmp or .gif and are left out",)),
+        (1, ("1 file is no .png, .jpg, .jpeg, .webp, .bmp or .gif and is left out: a/0",)),
+        (2, ("2 files are no .png, .jpg, .jpeg, .webp, .bmp or .gif and are left out: a/0, a/1",)),
     ],
 )
 def test_files_that_are_left_out_are_counted_in_english(
     number: int, notes: tuple[str, ...]
 ) -> None:
-    assert _notes(number, Counter()) == notes
+    assert _notes([Path(f"/a/{n}") for n in range(number)], Counter()) == notes
 
 
 def plurals(path: Path) -> Iterator[tuple[int, str]]:

@@ -36,6 +36,7 @@ from gradcli.engine import Tensor
 from gradcli.errors import ConfigError, DataError
 from gradcli.wording import listed, quantity, verb
 
+NAMED = 3  # files that are left out, in a sentence
 # Of ImageNet, in 0..1; for one channel their weighted mean.
 USUAL: dict[str, tuple[Statistic, Statistic]] = {
     "rgb": ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
@@ -49,7 +50,7 @@ class Listed:
 
     paths: tuple[Path, ...]
     labels: tuple[int, ...]
-    left_out: int
+    left_out: tuple[Path, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,7 +176,7 @@ class ImageFolder(Cached, Pictures):
         train = whole.pop("train")
         splits, notes = splits_of(train, self._cuts(train.size), self.split, facts)
         mean, std = self._statistics()
-        left_out = sum(each.left_out for each in found.values())
+        left_out = [path for each in found.values() for path in each.left_out]
         stored = LoadedData(
             source=self,
             facts=DataFacts.of(facts, stored=facts.input, mean=mean, std=std),
@@ -244,11 +245,17 @@ class ImageFolder(Cached, Pictures):
         return pictures(folders, classes or tuple(folders))
 
 
-def _notes(left_out: int, losses: Counter[str]) -> tuple[str, ...]:
-    number, be = quantity(left_out, "file"), verb(left_out)
+def _notes(left_out: Sequence[Path], losses: Counter[str]) -> tuple[str, ...]:
+    number, be = quantity(len(left_out), "file"), verb(len(left_out))
     kinds = f"{', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
-    others = (f"{number} {be} no {kinds} and {be} left out",) if left_out else ()
+    what = f"{number} {be} no {kinds} and {be} left out: {_first(left_out)}"
+    others = (what,) if left_out else ()
     return (*others, *(_loss(count, loss) for loss, count in sorted(losses.items())))
+
+
+def _first(files: Sequence[Path]) -> str:
+    """Some files of folders of classes, enough to see of what kind they are."""
+    return listed((shown(Path(path.parent.name, path.name)) for path in files), NAMED)
 
 
 def _loss(count: int, loss: str) -> str:
@@ -269,21 +276,22 @@ def pictures(folders: Mapping[str, Path], classes: tuple[str, ...]) -> Listed:
     """The pictures of each class that has a folder, sorted by bytes; none may be empty."""
     paths: list[Path] = []
     labels: list[int] = []
-    left_out = 0
+    left_out: list[Path] = []
     for number, name in enumerate(classes):
         if name not in folders:
             continue  # the test split need not have each class
         inside = sorted(_entries(folders[name]), key=os.fsencode)
         fit = [each for each in inside if each.suffix.lower() in SUFFIXES]
         if not fit:
+            others = f", and not {_first(inside)}" if inside else ""
             raise DataError(
-                f"{shown(folders[name])} holds no picture; {', '.join(SUFFIXES)} are read",
+                f"{shown(folders[name])} holds no picture; {', '.join(SUFFIXES)} are read{others}",
                 code="E305",
             )
         paths += fit
         labels += [number] * len(fit)
-        left_out += len(inside) - len(fit)
-    return Listed(tuple(paths), tuple(labels), left_out)
+        left_out += [each for each in inside if each.suffix.lower() not in SUFFIXES]
+    return Listed(tuple(paths), tuple(labels), tuple(left_out))
 
 
 def _entries(folder: Path) -> Iterator[Path]:

@@ -116,9 +116,13 @@ def test_a_test_folder_is_the_test_split(tmp_path: Path) -> None:
 
 def test_other_files_are_left_out_and_told(tmp_path: Path) -> None:
     pets(filled(tmp_path, cat__notes_dot_txt=b"", cat___dot_hidden=b""))
+    kinds = ".png, .jpg, .jpeg, .webp, .bmp or .gif"
     loaded = source(tmp_path).load()
-    assert loaded.notes == ("1 file is no .png, .jpg, .jpeg, .webp, .bmp or .gif and is left out",)
+    assert loaded.notes == (f"1 file is no {kinds} and is left out: cat/notes.txt",)
     assert loaded.facts.sizes == {"train": 5}
+    filled(tmp_path, **{f"dog__{n}_dot_HEIC": b"" for n in range(3)})
+    first = "cat/notes.txt, dog/0.HEIC, dog/1.HEIC, ..."
+    assert source(tmp_path).load().notes == (f"4 files are no {kinds} and are left out: {first}",)
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
@@ -147,7 +151,9 @@ def test_folders_without_pictures_are_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="holds no folders"):
         source(tmp_path).facts()
     filled(tmp_path, cat__notes_dot_txt=b"")
-    with pytest.raises(DataError, match="cat holds no picture"):
+    with pytest.raises(
+        DataError, match=r"cat holds no picture; .* are read, and not cat/notes.txt$"
+    ):
         source(tmp_path).facts()
     with pytest.raises(DataError, match=r"'nowhere' .* is no folder"):
         ImageFolder(dir="nowhere", size=4).locate(tmp_path)
