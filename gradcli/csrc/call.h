@@ -104,6 +104,20 @@ gc_program *gc_compile(const gc_call *calls, int64_t ncalls, const gc_part *part
 int gc_replay(gc_program *program, int64_t first, int64_t steps, const gc_transfer *feeds,
               int64_t nfeeds, const gc_transfer *takes, int64_t ntakes, int64_t *done,
               gc_error *error);
+/* A number of a call that depends on a place, such as that of a step in its sequence:
+ * start + place * by. Of a tensor, 0 is its offset, 1 + i its shape[i] and 9 + i its stride[i];
+ * with tensor -1 it is sizes[number]. Those of one call stand side by side. */
+typedef struct {
+  int32_t call;
+  int32_t tensor;
+  int32_t number;
+  int64_t start, by;
+} gc_growth;
+
+/* Sets these numbers for the replays that follow. Each call is checked as when it was compiled, and
+ * keeps its phases and its scratch. */
+int gc_move_to(gc_program *program, const gc_growth *growths, int64_t n, int64_t place,
+               gc_error *error);
 void gc_discard(gc_program *program);
 /* From now on replays time this call. gc_timed: nanoseconds for which the calls that are timed kept
  * the steps from going on, all replays together: of each wave the most that one thread spent. */

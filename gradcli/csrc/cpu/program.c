@@ -1,5 +1,6 @@
 /* program.c -- a program: calls that were checked and planned once, cut into waves, and replayed as
- * often as wanted. Its memory is fixed, so that what was proved when it was made stays true. */
+ * often as wanted. Its memory is fixed, so that what was proved when it was made stays true; calls
+ * that are moved to another place are proved again. */
 #define _POSIX_C_SOURCE 200809L
 #include <stdlib.h>
 
@@ -9,10 +10,12 @@
 
 struct gc_program {
   gc_call *calls;
+  gc_plan *plans;
+  gc_block *shared; /* scratch of each call */
   gc_stage *stages;
   gc_wave *waves;
   gc_socket *sockets;
-  int64_t nwaves, nsockets;
+  int64_t ncalls, nwaves, nsockets;
   int64_t worker_bytes;
   int threads; /* that `own` has room for */
   char *own;
@@ -54,32 +57,39 @@ static int check_parts(const gc_part *parts, int64_t n, const gc_plan *plans, in
   return gc_refuse(error, GC_BAD_PROGRAM, 0, "every phase of every call once, in rising waves");
 }
 
-static int fill_stages(gc_program *p, const gc_part *parts, int64_t n, const gc_plan *plans,
-                       const gc_block *shared) {
-  int64_t work = 0;
-  for (int64_t i = 0; i < n; i++) {
-    const gc_call *call = &p->calls[parts[i].call];
-    const gc_plan *plan = &plans[parts[i].call];
-    const int32_t type = call->tensors[gc_rows[call->kernel].typed_by].dtype;
-    if (i == 0 || parts[i].wave != parts[i - 1].wave) {
-      p->waves[p->nwaves++] = (gc_wave){.first = i};
-      work = 0;
+/* How many tasks there are, by the plans of now. */
+static void count_tasks(gc_program *p) {
+  for (int64_t i = 0; i < p->nwaves; i++) {
+    gc_wave *wave = &p->waves[i];
+    int64_t work = 0;
+    wave->tasks = 0;
+    for (int64_t j = wave->first; j < wave->first + wave->stages; j++) {
+      gc_stage *stage = &p->stages[j];
+      stage->tasks = p->plans[stage->number].tasks[stage->phase];
+      stage->before = wave->tasks;
+      wave->tasks += stage->tasks;
+      work += p->plans[stage->number].work;
     }
-    gc_wave *wave = &p->waves[p->nwaves - 1];
-    p->stages[i] = (gc_stage){.call = call,
-                              .number = parts[i].call,
-                              .run = gc_find(call->kernel, type)->run,
-                              .shared = shared[parts[i].call].data,
-                              .tasks = plan->tasks[parts[i].phase],
-                              .before = wave->tasks,
-                              .phase = parts[i].phase};
-    wave->stages++;
-    wave->tasks += p->stages[i].tasks;
-    work += plan->work;
     wave->alone = wave->tasks <= 1 || work < GC_SHARED_WORK;
-    p->worker_bytes = gc_max(p->worker_bytes, plan->worker_bytes);
   }
-  return GC_OK;
+}
+
+static void fill_stages(gc_program *p, const gc_part *parts, int64_t n) {
+  for (int64_t i = 0; i < n; i++) {
+    const int32_t number = parts[i].call;
+    const gc_call *call = &p->calls[number];
+    const int32_t type = call->tensors[gc_rows[call->kernel].typed_by].dtype;
+    if (i == 0 || parts[i].wave != parts[i - 1].wave)
+      p->waves[p->nwaves++] = (gc_wave){.first = i};
+    p->stages[i] = (gc_stage){.call = call,
+                              .number = number,
+                              .run = gc_find(call->kernel, type)->run,
+                              .shared = p->shared[number].data,
+                              .phase = parts[i].phase};
+    p->waves[p->nwaves - 1].stages++;
+    p->worker_bytes = gc_max(p->worker_bytes, p->plans[number].worker_bytes);
+  }
+  count_tasks(p);
 }
 
 /* Only what is read may lie in somebody else's memory. */
@@ -96,18 +106,20 @@ static int fill_sockets(gc_program *p, const gc_port *ports, int64_t n, int64_t 
   return GC_OK;
 }
 
-static int compile(gc_program *p, const gc_call *calls, int64_t ncalls, const gc_part *parts,
-                   int64_t nparts, const gc_block *shared, gc_plan *plans, gc_error *error) {
-  for (int64_t i = 0; i < ncalls; i++) {
+static int compile(gc_program *p, const gc_call *calls, const gc_part *parts, int64_t nparts,
+                   const gc_block *shared, gc_error *error) {
+  for (int64_t i = 0; i < p->ncalls; i++) {
     p->calls[i] = calls[i];
+    p->shared[i] = shared[i];
     error->call = i;
-    if (gc_plan_call(&p->calls[i], &plans[i], error))
+    if (gc_plan_call(&p->calls[i], &p->plans[i], error))
       return error->status;
-    if (plans[i].shared_bytes > shared[i].nbytes || (uintptr_t)shared[i].data % 64)
+    if (p->plans[i].shared_bytes > shared[i].nbytes || (uintptr_t)shared[i].data % 64)
       return gc_refuse(error, GC_BAD_PROGRAM, 0, "scratch as the plans ask for, aligned to 64");
   }
-  const int status = check_parts(parts, nparts, plans, ncalls, error);
-  return status ? status : fill_stages(p, parts, nparts, plans, shared);
+  if (check_parts(parts, nparts, p->plans, p->ncalls, error) == GC_OK)
+    fill_stages(p, parts, nparts);
+  return error->status;
 }
 
 gc_program *gc_compile(const gc_call *calls, int64_t ncalls, const gc_part *parts, int64_t nparts,
@@ -115,22 +127,76 @@ gc_program *gc_compile(const gc_call *calls, int64_t ncalls, const gc_part *part
                        gc_error *error) {
   *error = (gc_error){0};
   gc_program *p = array_of(1, sizeof *p);
-  gc_plan *plans = array_of(ncalls, sizeof *plans);
-  if (p && plans) {
+  if (p) {
+    p->ncalls = ncalls;
     p->calls = array_of(ncalls, sizeof *p->calls);
+    p->plans = array_of(ncalls, sizeof *p->plans);
+    p->shared = array_of(ncalls, sizeof *p->shared);
     p->stages = array_of(nparts, sizeof *p->stages);
     p->waves = array_of(nparts, sizeof *p->waves);
     p->sockets = array_of(nports, sizeof *p->sockets);
   }
-  if (!p || !plans || !p->calls || !p->stages || !p->waves || !p->sockets)
+  if (!p || !p->calls || !p->plans || !p->shared || !p->stages || !p->waves || !p->sockets)
     gc_refuse(error, GC_NO_MEMORY, 0, "more memory");
-  else if (compile(p, calls, ncalls, parts, nparts, shared, plans, error) == GC_OK)
+  else if (compile(p, calls, parts, nparts, shared, error) == GC_OK)
     fill_sockets(p, ports, nports, ncalls, error);
-  free(plans);
   if (error->status == GC_OK)
     return p;
   gc_discard(p);
   return NULL;
+}
+
+/* NULL where the call has no such number. */
+static int64_t *number_of(gc_call *call, const gc_growth *growth) {
+  const int32_t number = growth->number;
+  if (growth->tensor < 0)
+    return number >= 0 && number < GC_MAX_SIZES ? &call->sizes[number] : NULL;
+  if (growth->tensor >= call->ntensors || number < 0 || number > 2 * GC_MAX_DIMS)
+    return NULL;
+  gc_tensor *t = &call->tensors[growth->tensor];
+  if (number == 0)
+    return &t->offset;
+  return number <= GC_MAX_DIMS ? &t->shape[number - 1] : &t->stride[number - 1 - GC_MAX_DIMS];
+}
+
+/* The call as it is to be from now on, if the program has room for it. */
+static int replace_call(gc_program *p, int64_t number, const gc_call *call, gc_error *error) {
+  gc_plan plan;
+  error->call = number;
+  if (gc_plan_call(call, &plan, error))
+    return error->status;
+  if (plan.phases != p->plans[number].phases || plan.shared_bytes > p->shared[number].nbytes ||
+      plan.worker_bytes > p->worker_bytes)
+    return gc_refuse(error, GC_BAD_PROGRAM, 0, "the phases and scratch of the place compiled for");
+  p->calls[number] = *call;
+  p->plans[number] = plan;
+  return GC_OK;
+}
+
+int gc_move_to(gc_program *program, const gc_growth *growths, int64_t n, int64_t place,
+               gc_error *error) {
+  *error = (gc_error){0};
+  gc_lock();
+  for (int64_t i = 0; i < n && error->status == GC_OK;) {
+    const int32_t number = growths[i].call;
+    if (number < 0 || number >= program->ncalls) {
+      gc_refuse(error, GC_BAD_PROGRAM, 0, "growths of its own calls");
+      break;
+    }
+    gc_call call = program->calls[number];
+    for (; i < n && growths[i].call == number; i++) {
+      int64_t *const at = number_of(&call, &growths[i]);
+      if (at)
+        *at = growths[i].start + place * growths[i].by;
+      else
+        gc_refuse(error, GC_BAD_PROGRAM, 0, "growths of numbers that calls have");
+    }
+    if (error->status == GC_OK)
+      replace_call(program, number, &call, error);
+  }
+  count_tasks(program);
+  gc_unlock();
+  return error->status;
 }
 
 /* Not by gc_alloc, which counts the memory of tensors. */
@@ -208,6 +274,8 @@ void gc_discard(gc_program *program) {
   if (!program)
     return;
   free(program->calls);
+  free(program->plans);
+  free(program->shared);
   free(program->stages);
   free(program->waves);
   free(program->sockets);

@@ -73,6 +73,7 @@ class CallList:
 
 
 Transfer = tuple[Any, int, Any, int, int]
+Growth = tuple[int, int, int, int, int]  # the fields of gc_growth, see call.h
 
 
 def planned(
@@ -179,6 +180,16 @@ class Compiled:
             lib.gc_time_call(self._program, number)
         self._error = error
         self._done = ffi.new("int64_t *")
+        self._growths: tuple[Any, int] = ffi.NULL, 0
+
+    def grow(self, growths: Sequence[Growth]) -> None:
+        """From now on these numbers of its calls depend on the place of a step."""
+        self._growths = ffi.new("gc_growth[]", list(growths) or 1), len(growths)
+
+    def move_to(self, place: int) -> None:
+        """Let the replays that follow be of steps at this place."""
+        if lib.gc_move_to(self._program, *self._growths, place, self._error):
+            raise self._refusal(self._error)
 
     def replay(
         self, first: int, steps: int, feeds: Transfers, takes: Transfers

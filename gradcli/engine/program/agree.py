@@ -32,16 +32,22 @@ def difference(first: Recording, second: Recording) -> str:
                 f"the options of its call {number}, '{a.name}', changed from "
                 f"{a.sizes} {a.options} to {b.sizes} {b.options}"
             )
-        why = _views_differ(a, b, pairs)
+        why = _layouts_differ(a, b) or memory_differs(a, b, pairs)
         if why:
             return f"its call {number}, '{a.name}', {why}"
     return ""
 
 
-def _views_differ(a: Call, b: Call, pairs: dict[Buffer, Buffer]) -> str:
+def _layouts_differ(a: Call, b: Call) -> str:
     for x, y in zip(a.views, b.views, strict=True):
         if x.layout != y.layout:
             return f"had a tensor of shape {x.shape} the first time and {y.shape} the second"
+    return ""
+
+
+def memory_differs(a: Call, b: Call, pairs: dict[Buffer, Buffer]) -> str:
+    """Why the memory of one call cannot be that of the other; `pairs` is what was seen so far."""
+    for x, y in zip(a.views, b.views, strict=True):
         if pairs.setdefault(x.buffer, y.buffer) is not y.buffer:
             return "used other memory the second time"
         if not _same_memory(x.buffer, y.buffer):

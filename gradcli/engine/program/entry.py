@@ -148,7 +148,7 @@ class Entry:
         changed = {v.buffer for call in recorded.calls for v in call.outputs if v.buffer.kept}
         cpu.trim()  # the eager step's memory, before the program takes its own
         try:
-            program = _program(optimized(recorded.calls, passes), recorded, self.inputs)
+            program = self._program(recorded, passes)
         except CaptureError as error:
             return error.message
         after = {b: copy(b.storage) for b in changed if b.storage is not None}
@@ -164,6 +164,9 @@ class Entry:
         every = enumerate(zip(*self.loans, strict=True))
         self.private = [i for i, loans in every if all(loan() is None for loan in loans)]
         return ""
+
+    def _program(self, recorded: Recording, passes: Sequence[str]) -> Program | DeviceProgram:
+        return program_of(optimized(recorded.calls, passes), recorded, self.inputs)
 
     # Replaying.
 
@@ -207,7 +210,7 @@ class Entry:
         return Steps(rebuilt(self.pattern, [Tensor(array) for array in made]), done, error)
 
 
-def _program(
+def program_of(
     calls: Sequence[Call], recorded: Recording, inputs: Sequence[Array]
 ) -> Program | DeviceProgram:
     """The program of a recorded step, where its memory lies."""

@@ -294,7 +294,8 @@ class Recording:
 
     def undo(self) -> None:
         """Put back what the calls have overwritten of memory that was there before them."""
-        for buffer in self._buffers.values():
+        changed = {view.buffer for call in self.calls for view in call.outputs}
+        for buffer in changed:
             if buffer.storage is not None and buffer.before is not None:
                 program.overwrite(buffer.storage, buffer.before)
         for _, source in self.varying.values():

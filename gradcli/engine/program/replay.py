@@ -11,7 +11,7 @@ from functools import partial
 from gradcli.engine import outside
 from gradcli.engine.array import Array
 from gradcli.engine.device import cpu
-from gradcli.engine.device.program import Compiled, Transfers
+from gradcli.engine.device.program import Compiled, Growth, Transfers
 from gradcli.engine.graph import Leaf
 from gradcli.engine.program.planned import Planned, Section
 from gradcli.engine.program.record import Buffer, Call, Recording
@@ -91,6 +91,16 @@ class Program:
         low = cpu.address(array.storage)
         before = bisect_right(self._extents, (low + array.storage.nbytes - 1, math.inf))
         return before > 0 and self._extents[before - 1][1] > low
+
+    def grow(self, growths: Sequence[Growth]) -> None:
+        """Numbers of its calls that depend on the place of a step; the program has one section."""
+        [(compiled, _)] = self._sections
+        compiled.grow(growths)
+
+    def move_to(self, place: int) -> None:
+        """Let the replays that follow be of steps at this place."""
+        [(compiled, _)] = self._sections
+        compiled.move_to(place)
 
     def prove(self) -> None:
         """One step on the numbers that the recorded step found, functions among them."""
