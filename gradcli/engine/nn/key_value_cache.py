@@ -7,17 +7,22 @@ from gradcli.wording import quantity, verb
 __all__ = ["StatefulModule", "KeyValueCache"]
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import deepcopy
 from typing import Any
 
 from gradcli.engine.constructor import checked_constructor
+from gradcli.engine.dtype import DType
 from gradcli.engine.graph import no_grad
 from gradcli.engine.kind import Count
 from gradcli.engine.nn.module import Module
 from gradcli.engine.nn.steps import obstacle
+from gradcli.engine.program.placed import PlacedCapture
+from gradcli.engine.program.values import leaves, same
 from gradcli.engine.tensor import Tensor
-from gradcli.errors import DTypeError, OptionError, ShapeError
+from gradcli.errors import CaptureError, DTypeError, OptionError, ShapeError
 
 _running: ContextVar[KeyValueCache | None] = ContextVar("cache", default=None)
 _Place = tuple[int, int]  # the id of a module, and which of its calls in a pass
@@ -99,23 +104,62 @@ class _Pass:
             raise OptionError(f"{type(module).__name__}: its state was read and not set{_CURE}")
 
 
+def _copied_into(memory: Any, value: Any) -> bool:
+    """Copy the tensors of a value into those of `memory`; False where it has another form."""
+    try:
+        (pattern, targets), (form, tensors) = leaves(memory), leaves(value)
+    except CaptureError:
+        return False
+    pairs = list(zip(targets, tensors, strict=False))
+    if not same(pattern, form) or any(_form(a) != _form(b) for a, b in pairs):
+        return False
+    for target, tensor in pairs:
+        target.copy_(tensor)
+    return True
+
+
+def _form(tensor: Tensor) -> tuple[object, ...]:
+    return tensor.shape, tensor.dtype, tensor.device
+
+
 @checked_constructor
 class KeyValueCache:
     """A model that goes on where it stopped: what its layers need of all steps so far is kept.
 
     `cache(inputs)` gives what the model gives for `inputs` behind everything that was given before,
     up to rounding; nothing of it has a gradient. At most `steps` in all. Each layer of the model
-    must say that it works step by step (nn.step_by_step).
+    must say that it works step by step (nn.step_by_step). Keys and values are kept in `dtype`, or
+    as the layers give them. With `capture` single steps are replayed without Python, with the same
+    bits, where the layers do the same at every step (engine.capture).
     """
 
-    def __init__(self, model: Module, steps: Count) -> None:
+    def __init__(
+        self, model: Module, steps: Count, dtype: DType | None = None, capture: bool = False
+    ) -> None:
         self.model = model
         self.steps = steps
-        self._batch = 0
+        self.dtype = dtype
+        self.capture = capture
+        if dtype is not None and not dtype.is_floating_point:
+            raise DTypeError(f"KeyValueCache: dtype must be of floats, got {dtype}")
         self._inside: dict[int, Module] = {}
         self._pass = _Pass()
         self.clear()
+        self._begin(0)
         self._check_model()
+
+    def _begin(self, batch: int) -> None:
+        """Memory for so many sequences, and what is replayed with it."""
+        self._batch = batch
+        self._keys: dict[_Place, tuple[Tensor, Tensor]] = {}
+        self._kept: dict[_Place, Any] = {}  # states, whose memory outlives `clear`
+        self._captured: PlacedCapture | None = None
+        self._replace_memory()
+
+    def _replace_memory(self) -> None:
+        """What was replayed reads other memory; what changes in mid-sequence stays eager."""
+        replays = self.capture and self.steps > 3 and not self._length
+        self._captured = PlacedCapture(self._eagerly, self) if replays else None
 
     def _check_model(self) -> None:
         reason = obstacle(self.model)
@@ -129,10 +173,14 @@ class KeyValueCache:
         """How many steps are kept."""
         return self._length
 
+    @property
+    def programs(self) -> Sequence[object]:
+        """What single steps replay; none where they stay eager."""
+        return [] if self._captured is None else self._captured.programs
+
     def clear(self) -> None:
         """Forget all steps."""
         self._length = 0
-        self._keys: dict[_Place, tuple[Tensor, Tensor]] = {}
         self._states: dict[_Place, Any] = {}
 
     @no_grad()
@@ -141,10 +189,20 @@ class KeyValueCache:
 
         Whole numbers (batch, steps), or (batch, steps, numbers, ...).
         """
-        self._pass = _Pass(self._new_steps(inputs))
+        steps = self._new_steps(inputs)
         if not self._length:
             self.clear()  # of what a first call left that failed
             self._check_model()  # it may have changed since
+            if inputs.shape[0] != self._batch:
+                self._begin(inputs.shape[0])
+        single = steps == 1 and self._length > 0
+        run = self._captured if single and self._captured is not None else self._eagerly
+        outputs: Tensor = run(inputs)
+        self._length += steps
+        return outputs
+
+    def _eagerly(self, inputs: Tensor) -> Tensor:
+        self._pass = _Pass(inputs.shape[1])
         self._inside = {id(module): module for module in self.model.modules()}
         token = _running.set(self)
         try:
@@ -152,10 +210,40 @@ class KeyValueCache:
         finally:
             _running.reset(token)
         self._pass.check_end()
-        self._states.update(self._pass.states)
-        self._batch = inputs.shape[0]
-        self._length += self._pass.steps
+        for place, value in self._pass.states.items():
+            self._states[place] = self._kept_state(place, value) if self.capture else value
         return outputs
+
+    def _kept_state(self, place: _Place, value: Any) -> Any:
+        """The value in the memory of the one before: a replay reads and writes it there."""
+        if place not in self._kept:
+            self._kept[place] = value
+        elif not _copied_into(self._kept[place], value):
+            self._kept[place] = value
+            self._replace_memory()
+        return self._kept[place]
+
+    # -- where a captured step is (program/placed.py) --------------------------------------------
+
+    @property
+    def place(self) -> int:
+        """The number of the step to come."""
+        return self._length
+
+    @property
+    def stations(self) -> Sequence[int]:
+        """The first steps that find others before them, and the last there is room for."""
+        return 1, 2, self.steps - 1
+
+    @contextmanager
+    def visit(self, place: int) -> Iterator[None]:
+        """As if so many steps were kept; what is kept stays as it is."""
+        before = self._length, dict(self._states)
+        self._length = place
+        try:
+            yield
+        finally:
+            self._length, self._states = before
 
     def _new_steps(self, inputs: Tensor) -> int:
         if not isinstance(inputs, Tensor):
@@ -189,14 +277,24 @@ class KeyValueCache:
     def extend(self, module: Module, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         """Keys and values of a module, both (batch, heads, steps, numbers), from the first step."""
         place = self._pass.next_keys(module)
+        parts = key, value
         if place not in self._keys:
             self._keys[place] = self._room(key), self._room(value)
+        elif not self._length and not all(map(self._fits, self._keys[place], parts)):
+            self._keys[place] = self._room(key), self._room(value)
+            self._replace_memory()
         keys, values = self._keys[place]
         return self._append(module, keys, key), self._append(module, values, value)
 
     def _room(self, part: Tensor) -> Tensor:
         """Memory like that of `part`, for all steps."""
-        return part.new_empty(*part.shape[:2], self.steps, *part.shape[3:])
+        shape = *part.shape[:2], self.steps, *part.shape[3:]
+        return part.new_empty(*shape, dtype=self.dtype or part.dtype)
+
+    def _fits(self, memory: Tensor, part: Tensor) -> bool:
+        """Whether memory of a sequence before this one is right for `part`."""
+        shape = *part.shape[:2], self.steps, *part.shape[3:]
+        return _form(memory) == (shape, self.dtype or part.dtype, part.device)
 
     def _append(self, module: Module, memory: Tensor, part: Tensor) -> Tensor:
         """All steps, behind writing the new ones."""
@@ -208,7 +306,7 @@ class KeyValueCache:
             )
         end = self._length + self._pass.steps
         memory[:, :, self._length : end].copy_(part)
-        return memory[:, :, :end]
+        return memory[:, :, :end].to(part.dtype)
 
     def state_of(self, module: Module) -> Any:
         """What the module set at this call of the pass before, or None."""
