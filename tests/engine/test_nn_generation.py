@@ -8,7 +8,14 @@ import pytest
 
 from gradcli import engine
 from gradcli.engine import nn, optim
-from gradcli.engine.nn.generation import cache_obstacle, generate, pick, window_start
+from gradcli.engine.nn.generation import (
+    WORTH_CAPTURE,
+    cache_obstacle,
+    generate,
+    generate_rows,
+    window_start,
+)
+from gradcli.engine.nn.sampling import Sampler, pick
 from gradcli.errors import GradcliError, NumericsError
 
 VOCAB, CONTEXT = 11, 12
@@ -103,16 +110,51 @@ def test_what_a_cache_cannot_hold_is_refused() -> None:
 
 @pytest.mark.parametrize("options", KINDS, ids=str)
 @pytest.mark.parametrize("prompt", [1, 5, CONTEXT, CONTEXT + 1, 3 * CONTEXT + 2])
-def test_generation_with_the_cache_is_that_without(options: dict[str, Any], prompt: int) -> None:
+@pytest.mark.parametrize("way", [{}, {"temperature": 0}, {"repetition_penalty": 1.3}], ids=str)
+def test_generation_with_the_cache_is_that_without(
+    options: dict[str, Any], prompt: int, way: dict[str, Any]
+) -> None:
     model = gpt(**options)
     begin = engine.randint(0, VOCAB, (prompt,)).tolist()
 
-    def made(cached: bool) -> list[int]:
+    def made(count: int, cached: bool) -> list[int]:
         generator = engine.Generator(7, purpose="text")
-        return list(generate(model, begin, 40, CONTEXT, generator=generator, cached=cached))
+        return list(
+            generate(model, begin, count, CONTEXT, generator=generator, cached=cached, **way)
+        )
 
-    assert made(cached=True) == made(cached=False)
-    assert len(made(cached=True)) == 40
+    tokens = made(WORTH_CAPTURE, cached=False)
+    assert len(tokens) == WORTH_CAPTURE
+    assert made(WORTH_CAPTURE, cached=True) == tokens  # its steps are replayed
+    assert made(WORTH_CAPTURE - 1, cached=True) == tokens[:-1]  # these are not
+
+
+@pytest.mark.parametrize("options", KINDS, ids=str)
+@pytest.mark.parametrize("count", [20, WORTH_CAPTURE])
+def test_a_row_of_a_batch_is_what_it_is_alone(options: dict[str, Any], count: int) -> None:
+    model = gpt(**options).float()
+
+    def rows(seeds: list[int], **how: Any) -> list[list[int]]:
+        sampler = Sampler([engine.Generator(seed) for seed in seeds], top_p=0.9)
+        steps = generate_rows(model, [1, 2], count, CONTEXT, sampler, **how)
+        return [list(row) for row in zip(*steps, strict=True)]
+
+    together = rows([3, 4, 5])
+    assert together == [rows([seed])[0] for seed in (3, 4, 5)]
+    assert together == rows([3, 4, 5], captured=False) == rows([3, 4, 5], cached=False)
+    assert len({tuple(row) for row in together}) == 3
+    half = {"cache_dtype": engine.bfloat16}
+    assert rows([3, 4], **half) == rows([3, 4], **half, captured=False)
+
+
+def test_a_token_that_stops_is_not_given() -> None:
+    def made(**how: Any) -> list[int]:
+        return list(generate(gpt(), [1, 2], 30, CONTEXT, generator=engine.Generator(2), **how))
+
+    tokens = made()
+    stop = tokens[12]
+    assert made(stop=[stop, 99]) == tokens[: tokens.index(stop)]
+    assert made(stop=[99]) == tokens
 
 
 def test_the_whole_prompt_is_read() -> None:

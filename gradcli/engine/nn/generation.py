@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 
-from gradcli.engine import dtype as dtypes
+from gradcli.engine.dtype import DType
 from gradcli.engine.graph import no_grad
 from gradcli.engine.nn.key_value_cache import KeyValueCache
 from gradcli.engine.nn.module import Module
+from gradcli.engine.nn.sampling import Sampler
 from gradcli.engine.nn.steps import obstacle
 from gradcli.engine.ops.creation.creation import tensor
-from gradcli.engine.ops.random.random import rand
 from gradcli.engine.random import Generator
 from gradcli.engine.tensor import Tensor
-from gradcli.errors import NumericsError, OptionError
+from gradcli.errors import OptionError
+
+WORTH_CAPTURE = 48  # tokens; to record a step takes as long as some thirty of them
 
 
 @contextmanager
@@ -36,56 +37,6 @@ def cache_obstacle(model: Module) -> str:
         return obstacle(model)
 
 
-def pick(
-    logits: Tensor,
-    temperature: float = 1.0,
-    top_k: int | None = None,
-    top_p: float | None = None,
-    generator: Generator | None = None,
-) -> int:
-    """A token, with probability softmax(logits / temperature); at temperature 0 the most probable.
-
-    `top_k` leaves the k most probable ones; `top_p` the fewest whose probabilities add up to p
-    (Holtzman et al. 2020). Among equals the lower number goes first. One draw of the generator.
-    """
-    _check_sampling(temperature, top_k, top_p)
-    values = logits.tolist()
-    if not all(math.isfinite(value) for value in values):
-        raise NumericsError("pick: the logits are not all finite, no token can be chosen")
-    order = sorted(range(len(values)), key=lambda i: (-values[i], i))[:top_k]
-    if temperature == 0:
-        return order[0]
-    largest = values[order[0]]
-    weights = [math.exp((values[i] - largest) / temperature) for i in order]
-    if top_p is not None:
-        weights = _nucleus(weights, top_p)
-    left = rand(1, dtype=dtypes.float64, generator=generator).item() * math.fsum(weights)
-    for token, weight in zip(order, weights, strict=False):
-        left -= weight
-        if left < 0:
-            return token
-    return order[len(weights) - 1]  # rounding left a little over
-
-
-def _nucleus(weights: list[float], share: float) -> list[float]:
-    """The first weights, falling, that hold this share of the sum; at least one."""
-    wanted, held = share * math.fsum(weights), 0.0
-    for count, weight in enumerate(weights, 1):
-        held += weight
-        if held >= wanted:
-            return weights[:count]
-    return weights
-
-
-def _check_sampling(temperature: float, top_k: int | None, top_p: float | None) -> None:
-    if not 0 <= temperature < math.inf:
-        raise OptionError(f"pick: temperature must be 0 or more, got {temperature}")
-    if top_k is not None and top_k < 1:
-        raise OptionError(f"pick: top_k must be 1 or more, got {top_k}")
-    if top_p is not None and not 0 < top_p <= 1:
-        raise OptionError(f"pick: top_p must be above 0 and at most 1, got {top_p}")
-
-
 def window_start(tokens: int, context: int) -> int:
     """Where the model begins to read: all tokens while they fit.
 
@@ -104,38 +55,74 @@ def generate(
     temperature: float = 1.0,
     top_k: int | None = None,
     top_p: float | None = None,
+    repetition_penalty: float = 1.0,
     generator: Generator | None = None,
+    stop: Collection[int] = (),
     cached: bool = True,
 ) -> Iterator[int]:
-    """`count` tokens, one by one, each picked behind the prompt and those before it.
+    """Up to `count` tokens, one by one, each picked behind the prompt and those before it.
 
     `model` takes (1, steps) tokens, at most `context` of them, and gives (1, steps, tokens) logits.
-    With `cached` earlier steps are not computed again, unless `cache_obstacle` says why they must.
+    A token of `stop` ends it, and is not given. How tokens are picked says `Sampler`; the rest is
+    as in `generate_rows`.
+    """
+    sampler = Sampler(
+        [generator],
+        temperature,
+        top_k,
+        top_p,
+        repetition_penalty,
+        captured=count >= WORTH_CAPTURE,
+    )
+    for (token,) in generate_rows(model, prompt, count, context, sampler, cached=cached):
+        if token in stop:
+            return
+        yield token
+
+
+def generate_rows(
+    model: Module,
+    prompt: Sequence[int],
+    count: int,
+    context: int,
+    sampler: Sampler,
+    *,
+    cached: bool = True,
+    cache_dtype: DType | None = None,
+    captured: bool = True,
+) -> Iterator[list[int]]:
+    """As `generate`, in one batch: a token of each row of the sampler at a time.
+
+    With `cached` earlier steps are not computed again, unless `cache_obstacle` says why they must;
+    keys and values are kept in `cache_dtype` or as the layers give them. With `captured` single
+    steps are replayed where they are many. Neither changes a row, nor do the other rows.
     """
     if not len(prompt):
         raise OptionError("generate: the prompt needs at least one token")
     if context < 1:
         raise OptionError(f"generate: context must be 1 or more, got {context}")
-    _check_sampling(temperature, top_k, top_p)
-    tokens, begun = list(prompt), 0
     with _evaluation(model):
         steps = cached and not obstacle(model)
-        cache = KeyValueCache(model, context) if steps else None
+        capture = captured and count >= WORTH_CAPTURE
+        cache = KeyValueCache(model, context, cache_dtype, capture) if steps else None
+        sampler.see(prompt)
+        rows = [list(prompt) for _ in sampler.generators]
+        begun = -1
         for _ in range(count):
-            start = window_start(len(tokens), context)
-            if cache is not None and start != begun:
-                cache.clear()
-            begun = start
-            logits = _logits(model, cache, tokens[start:])
-            tokens.append(pick(logits, temperature, top_k, top_p, generator))
-            yield tokens[-1]
+            start = window_start(len(rows[0]), context)
+            if cache is None or start != begun:
+                begun, fresh = start, tensor([row[start:] for row in rows])
+                if cache is not None:
+                    cache.clear()
+            fresh = sampler(_logits(cache or model, fresh))
+            tokens = [token for (token,) in fresh.tolist()]
+            for row, token in zip(rows, tokens, strict=True):
+                row.append(token)
+            yield tokens
 
 
 @no_grad()
-def _logits(model: Module, cache: KeyValueCache | None, window: list[int]) -> Tensor:
-    """What follows the window."""
-    if cache is None:
-        logits: Tensor = model(tensor([window]))
-    else:
-        logits = cache(tensor([window[cache.length :]]))
-    return logits[0, -1]
+def _logits(model: Module | KeyValueCache, tokens: Tensor) -> Tensor:
+    """Of each step of the tokens what may follow it."""
+    logits: Tensor = model(tokens)
+    return logits
