@@ -14,6 +14,7 @@ from benchmarks import (
     course,
     data,
     data_files,
+    generation,
     gpu,
     log_cost,
     measure,
@@ -114,6 +115,7 @@ def _command(kind: str, measured: Measured, what: str) -> click.Command:
 
 OTHERS = (
     _command("matmul", measure.matmul, "Matrix products of 14 shapes."),
+    _command("generation", generation.generation, "Tokens a second of a small GPT."),
     _command("memory", measure.memory, "Peak memory of a training process."),
     _command("startup", startup.startup, "Time to import, to help, to the first step."),
     _command("mnist97", startup.mnist97, "From a cold process to 97 % of MNIST's test images."),

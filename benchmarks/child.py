@@ -45,6 +45,12 @@ class Competitor:
         self._runner = self._module.matmul(m, k, n, self._mode)
         return self._ready.unit
 
+    def generation(self, batch: int) -> int:
+        """Make the writing of so many texts ready."""
+        self._runner = None
+        self._runner = self._module.generation(batch, self._mode)
+        return self._ready.unit
+
     def call(self, name: str) -> int:
         """Make one call of the engine ready."""
         self._runner = None

@@ -38,7 +38,8 @@ LEFT_OUT = {
 PEAKS = ("gradcli eager", "gradcli captured", "gradcli scan", "torch eager", "torch compile")
 
 
-def _probe(say: Say) -> probe.Probe:
+def settled_probe(say: Say) -> probe.Probe:
+    """What looks between two chunks; says so where this machine is not at rest."""
     probe_ = probe.new_probe()
     bad = probe_.settle()
     if probe_.reason:
@@ -51,7 +52,7 @@ def _probe(say: Say) -> probe.Probe:
     return probe_
 
 
-def _placement(probe_: probe.Probe) -> dict[str, Any]:
+def placement(probe_: probe.Probe) -> dict[str, Any]:
     """What the probe saw, for the record."""
     sights = sorted(s.nanoseconds for s in probe_.sights if s.nanoseconds < 1e6)
     return {
@@ -66,7 +67,7 @@ def workloads(
     names: Iterable[str], effort: Effort, only: Iterable[str], say: Say
 ) -> dict[str, Any]:
     """Time of a training step, by workload and competitor."""
-    probe_ = _probe(say)
+    probe_ = settled_probe(say)
     competitors = {n: c for n, c in COMPETITORS.items() if not only or c.package in only}
     result: dict[str, Any] = {}
     versions: dict[str, str] = {}
@@ -88,13 +89,13 @@ def workloads(
             ratios = targets.compare(rows)
             result[name] = {"title": workload.title, "gflop": workload.gflop, "rows": rows}
             result[name]["ratios"] = ratios
-            _say_rows(rows, ratios, say)
+            say_rows(rows, ratios, say)
     between = targets.python_between(result["W8"]["rows"]) if "W8" in result else None
     return {
         "workloads": result,
         "python_between_us": between,
         "versions": versions,
-        "placement": _placement(probe_),
+        "placement": placement(probe_),
     }
 
 
@@ -102,7 +103,8 @@ def _builder(name: str, file: Path) -> Callable[[Child], int]:
     return lambda child: int(child.ask("build", workload=name, file=str(file)))
 
 
-def _say_rows(rows: dict[str, Any], ratios: dict[str, Any], say: Say) -> None:
+def say_rows(rows: dict[str, Any], ratios: dict[str, Any], say: Say) -> None:
+    """The times of a race, and how many times faster we are."""
     for name, row in rows.items():
         if "ms" not in row:
             continue
@@ -126,7 +128,7 @@ def remarks(row: dict[str, Any]) -> str:
 
 def matmul(quick: bool, only: Iterable[str], say: Say) -> dict[str, Any]:
     """One product, into memory that is there, against the better of torch and NumPy."""
-    probe_ = _probe(say)
+    probe_ = settled_probe(say)
     run = Race(probe_, Effort(good_chunks=2, seconds=1) if quick else Effort(seconds=12.0), say)
     shapes: dict[str, Any] = {}
     try:
@@ -147,7 +149,7 @@ def matmul(quick: bool, only: Iterable[str], say: Say) -> dict[str, Any]:
     return {
         "shapes": shapes,
         "versions": versions,
-        "placement": _placement(probe_),
+        "placement": placement(probe_),
     }
 
 

@@ -66,6 +66,13 @@ PRODUCTS = _competitors(
     ("torch", "torch", "mm"),
     ("numpy", "numpy", "matmul"),
 )
+GENERATORS = {
+    f"{package}, {threads}": Competitor(
+        f"{package}, {threads}", package, f"benchmarks.generation_{package}", threads[0]
+    )
+    for package in ("gradcli", "torch")
+    for threads in ("1 thread", "2 threads")
+}
 
 
 class Child:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 GPU_KINDS = ("gpu-checks", "gpu-kernels", "gpu-training")
-RACES = ("workloads", "matmul", "memory", "startup", "mnist97")
+RACES = ("workloads", "matmul", "generation", "memory", "startup", "mnist97")
 KINDS = (*RACES, "ranks", "log", "data", "configs", "text", *GPU_KINDS)
 FORMAT = 1
 FOLDER = Path(__file__).with_name("results")

@@ -11,10 +11,14 @@ from benchmarks import results
 from benchmarks.targets import (
     AGAINST_JAX,
     AGAINST_TORCH,
+    GENERATION,
     MATMUL_EACH,
     MATMUL_MEAN,
+    OUR_GENERATION,
     PRODUCT_WAYS,
+    TORCH_GENERATION,
     compare_products,
+    noisy,
     product_mean,
 )
 
@@ -146,6 +150,24 @@ def _matmul(result: Mapping[str, Any]) -> str:
         "the peers are called from Python. *One captured call*: both matrices are arguments.\n"
     )
     return f"## Matrix products\n\n{table(head, rows)}\n{note}"
+
+
+def _generation(result: Mapping[str, Any]) -> str:
+    rows = []
+    for batch, entry in result["batches"].items():
+        times = (entry["rows"].get(name, {}) for name in (*OUR_GENERATION, *TORCH_GENERATION))
+        rates = (f"{int(batch) / row['ms'] * 1e3:,.0f}" if "ms" in row else "-" for row in times)
+        doubtful = noisy(entry["rows"], (*OUR_GENERATION, *TORCH_GENERATION))
+        ratio, floor = entry["ratios"]["torch"], entry["ratios"]["floor"]
+        share = "-" if floor is None else f"{floor:.0%}"
+        rows.append((batch, *rates, _times(ratio, GENERATION[batch], doubtful), share))
+    head = ("texts at a time", *OUR_GENERATION, *TORCH_GENERATION, "vs torch (limit)", "of floor")
+    note = (
+        "Tokens a second of a GPT of 6 layers, 128 wide, with a context of 256, picked one by one; "
+        "torch in an eager loop with a key/value cache. *Of floor*: the time to read each weight "
+        "and key once, as a share of ours.\n"
+    )
+    return f"## Generation\n\n{table(head, rows)}\n{note}"
 
 
 def _memory(result: Mapping[str, Any]) -> str:
@@ -352,6 +374,7 @@ def _started(row: Mapping[str, float] | None) -> str:
 TABLES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "workloads": _workloads,
     "matmul": _matmul,
+    "generation": _generation,
     "memory": _memory,
     "startup": _startup,
     "mnist97": _mnist97,

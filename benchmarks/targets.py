@@ -15,6 +15,8 @@ OURS = ("gradcli eager", "gradcli captured", "gradcli scan")
 ONE_CALL = ("gradcli eager", "gradcli captured")
 TORCH = ("torch eager", "torch compile")
 JAX = ("jax jit", "jax scan")
+OUR_GENERATION = ("gradcli, 1 thread", "gradcli, 2 threads")
+TORCH_GENERATION = ("torch, 1 thread", "torch, 2 threads")
 PRODUCT_WAYS = {"the kernel": "gradcli c", "one captured call": "gradcli captured"}
 PRODUCT_PEERS = ("torch", "numpy")
 
@@ -23,6 +25,7 @@ AGAINST_TORCH = {
 }  # fmt: skip
 AGAINST_JAX = {"W1": 2.0, "W2": 1.6, "W3": 1.0, "W4": 1.0, "W5": 1.0, "W6": 1.0, "W7": 1.0}
 MATMUL_EACH, MATMUL_MEAN = 0.95, 1.2
+GENERATION = {"1": 3.0, "8": 1.5}  # by rows of the batch
 MEMORY = {"W2": 0.25, "W5": 0.4, "W6": 0.4}
 MNIST97 = 6.0
 PYTHON_BETWEEN = 10.0  # microseconds
@@ -175,6 +178,19 @@ def of_matmul(result: Mapping[str, Any]) -> list[Verdict]:
             at_least(f"matmul, {what}, geometric mean", mean, MATMUL_MEAN, doubtful),
         ]
     return verdicts
+
+
+def of_generation(result: Mapping[str, Any]) -> list[Verdict]:
+    """Our better number of threads against torch's."""
+    return [
+        at_least(
+            f"tokens of {batch} at a time, times as fast as torch eager",
+            entry["ratios"]["torch"],
+            GENERATION[batch],
+            noisy(entry["rows"], (*OUR_GENERATION, *TORCH_GENERATION)),
+        )
+        for batch, entry in result["batches"].items()
+    ]
 
 
 def of_memory(result: Mapping[str, Any]) -> list[Verdict]:
@@ -351,6 +367,7 @@ VERDICTS = {
     "before": of_before,
     "workloads": of_workloads,
     "matmul": of_matmul,
+    "generation": of_generation,
     "memory": of_memory,
     "startup": of_startup,
     "mnist97": of_mnist97,

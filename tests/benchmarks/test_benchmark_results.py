@@ -144,3 +144,16 @@ def test_a_library_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> 
 def test_peak_memory_of_a_fresh_process_is_measured(quick: Any) -> None:
     rows = quick("memory")["workloads"]["W2"]
     assert 10 < rows["gradcli eager"]["peak_mib"] < 1000
+
+
+def test_generation_is_raced_and_shown(quick: Any, tmp_path: Path) -> None:
+    batches = quick("generation")["batches"]
+    assert list(batches) == ["1", "8"]
+    for entry in batches.values():
+        assert entry["rows"]["gradcli, 1 thread"]["ms"] > 0
+        assert entry["ratios"]["torch"] is None
+        assert entry["ratios"]["floor"] > 0
+    lines = tables.tables(tmp_path).splitlines()
+    (line,) = (line for line in lines if line.startswith("| 8 |"))
+    assert line.count("|") == 8
+    assert [cell.strip() for cell in line.split("|")][4:7] == ["-", "-", "-"]
