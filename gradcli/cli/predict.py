@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,25 @@ if TYPE_CHECKING:
     from gradcli.train.generate import Sampling
 
 OF_FILES = ("top", "out", "overwrite")
-OF_PROMPT = ("tokens", "temperature", "top_k", "top_p", "seed")
+OF_PROMPT = (
+    "tokens",
+    "temperature",
+    "top_k",
+    "top_p",
+    "repetition_penalty",
+    "stop",
+    "samples",
+    "seed",
+    "cache_bf16",
+)
+
+
+def _not_empty(
+    ctx: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
+) -> tuple[str, ...]:
+    if "" in texts:
+        raise click.BadParameter("an empty text would end it at once", ctx, parameter)
+    return texts
 
 
 @click.command("predict")
@@ -49,11 +68,31 @@ OF_PROMPT = ("tokens", "temperature", "top_k", "top_p", "seed")
     help="Sample from the fewest whose probabilities add up to P.",
 )
 @click.option(
+    "--repetition-penalty",
+    type=options.Finite(min=0, min_open=True),
+    default=1.0,
+    metavar="R",
+    help="Divide logits of what was written by R, or multiply those below 0.  [default: 1]",
+)
+@click.option(
+    "--stop",
+    multiple=True,
+    callback=_not_empty,
+    metavar="TEXT",
+    help="End right before TEXT; may be repeated.",
+)
+@options.count("--samples", "N", "Write N texts in one batch.", 1)
+@click.option(
     "--seed",
     type=int,
     default=0,
     metavar="S",
-    help="The same seed gives the same text.  [default: 0]",
+    help="The same seed gives the same text; text i of several has S + i.  [default: 0]",
+)
+@click.option(
+    "--cache-bf16",
+    is_flag=True,
+    help="Keep keys and values in bfloat16: half the memory, rounded and slower.",
 )
 @options.trained
 @click.pass_context
@@ -136,18 +175,39 @@ def _check_usage(ctx: click.Context, files: bool, prompt: bool) -> None:
 
 
 def _write_on(trained: Trained, prompt: str, how: Sampling, as_json: bool) -> None:
-    """The prompt and what the model writes behind it, as it comes."""
-    from gradcli.train.generate import continued, remark
+    """The prompt and what the model writes behind it, the first text as it comes."""
+    from gradcli.train.generate import Texts, remark
 
-    pieces = continued(trained.job, prompt, how)
+    texts = Texts(trained.job, prompt, how)
     note = remark(trained.job)
     if note:
         output.say_aside(note)
+    began = time.perf_counter()
     if as_json:
-        text = "".join(pieces)
-        output.say_json({**_head(trained), "prompt": prompt, "text": text})
+        whole = ["".join(pieces) for pieces in zip(*texts, strict=True)]
+        seconds = time.perf_counter() - began
+        answer = {"text": whole[0]} if how.samples == 1 else {"texts": whole}
+        figures = {"tokens": texts.tokens, "seconds": round(seconds, 4)}
+        output.say_json({**_head(trained), "prompt": prompt, **answer, **figures})
         return
-    output.say_part(prompt)
-    for piece in pieces:
+    others: list[list[str]] = [[] for _ in range(1, how.samples)]
+    _begin_text(prompt, how, 0)
+    for piece, *more in texts:
         output.say_part(piece)
+        for text, part in zip(others, more, strict=True):
+            text.append(part)
+    seconds = time.perf_counter() - began
     output.say()
+    for number, text in enumerate(others, 1):
+        _begin_text(prompt, how, number)
+        output.say_part("".join(text))
+        output.say()
+    rate = texts.tokens / seconds
+    output.say_aside(f"{quantity(texts.tokens, 'token')} in {seconds:.2f} s, {rate:,.0f} a second")
+
+
+def _begin_text(prompt: str, how: Sampling, number: int) -> None:
+    """The prompt, below a line that tells several texts apart."""
+    if how.samples > 1:
+        output.say(f"--- {number + 1} of {how.samples}, seed {how.seed + number} ---")
+    output.say_part(prompt)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from gradcli.data.facts import DataFacts, data_facts
 from gradcli.data.transforms import HERE, Transforms
 from gradcli.engine import nn
 from gradcli.engine.kind import Count, Kind
+from gradcli.errors import OptionError
 from gradcli.train.generate import Sampling, continued
 from gradcli.train.predict import Predictor
 from gradcli.train.published.folder import is_published
@@ -106,11 +108,24 @@ class TrainedModel:
         top_k: int | None = None,
         top_p: float | None = None,
         seed: int = 0,
+        repetition_penalty: float = 1.0,
+        stop: str | Sequence[str] = (),
     ) -> str:
         """What a model of text writes behind a prompt, like `gradcli predict --prompt`."""
         prompt = Kind.of(str).taken_as("generate", "prompt", prompt)
         tokens = Kind.of(Count).taken_as("generate", "tokens", tokens)
-        how = Sampling(tokens, temperature, top_k, top_p, seed)
+        stops = (stop,) if isinstance(stop, str) else tuple(stop)
+        if not all(stops):
+            raise OptionError("generate: an empty text in stop would end it at once")
+        how = Sampling(
+            tokens,
+            temperature,
+            top_k,
+            top_p,
+            seed,
+            repetition_penalty=repetition_penalty,
+            stop=stops,
+        )
         with self._predictor.alone():
             return "".join(continued(self._job, prompt, how))
 

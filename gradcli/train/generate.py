@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -10,9 +9,11 @@ from gradcli import engine
 from gradcli.data.facts import DataFacts
 from gradcli.data.text import TextSource
 from gradcli.dataclass import dataclass
-from gradcli.engine.nn.generation import cache_obstacle, generate
+from gradcli.engine.nn.generation import WORTH_CAPTURE, cache_obstacle, generate_rows
+from gradcli.engine.nn.sampling import Sampler
 from gradcli.errors import ConfigError, DataError
 from gradcli.train import precision
+from gradcli.train.spelling import Speller, token_bytes
 
 if TYPE_CHECKING:
     from gradcli.train.job import Job
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Sampling:
-    """How tokens are picked; see engine.nn.generation.pick."""
+    """How tokens are picked (see engine.nn.sampling.Sampler), of how many texts, and what ends one.
+
+    Text number i is drawn with the seed `seed` + i. `cache_bf16` keeps keys and values in bfloat16.
+    """
 
     tokens: int
     temperature: float = 1.0
@@ -28,35 +32,70 @@ class Sampling:
     top_p: float | None = None
     seed: int = 0
     step: int = 0
+    repetition_penalty: float = 1.0
+    stop: tuple[str, ...] = ()
+    samples: int = 1
+    cache_bf16: bool = False
+
+
+class Texts:
+    """What the model writes behind `prompt`: `how.samples` texts, in one batch.
+
+    Iterated once, it gives a piece of each text at a time; the same seed gives the same text,
+    whatever others are written with it. Errors begin with `key`, which asked for it.
+    """
+
+    def __init__(self, job: Job, prompt: str, how: Sampling, key: str = "--prompt") -> None:
+        facts = job.dataset.facts
+        if not isinstance(facts, DataFacts) or facts.unit is None:
+            raise ConfigError(
+                f"{key}: only models of text go on with a text; this run has other data"
+            )
+        if not prompt:
+            raise ConfigError(f"{key}: give at least one character to go on from")
+        if how.cache_bf16 and remark(job):
+            raise ConfigError(f"--cache-bf16: this model {remark(job)}")
+        self._spellers = [Speller(token_bytes(facts), how.stop) for _ in range(how.samples)]
+        self._settings = job.settings
+        sampler = Sampler(
+            [
+                engine.Generator(how.seed + number, purpose="text", step=how.step)
+                for number in range(how.samples)
+            ],
+            how.temperature,
+            how.top_k,
+            how.top_p,
+            how.repetition_penalty,
+            captured=job.settings.capture and how.tokens >= WORTH_CAPTURE,
+        )
+        self._rows = generate_rows(
+            job.model,
+            _encoded(prompt, job, key),
+            how.tokens,
+            facts.input[0],
+            sampler,
+            cache_dtype=engine.bfloat16 if how.cache_bf16 else None,
+            captured=job.settings.capture,
+        )
+
+    @property
+    def tokens(self) -> int:
+        """How many were picked so far, of all texts, each up to its end."""
+        return sum(speller.tokens for speller in self._spellers)
+
+    def __iter__(self) -> Iterator[list[str]]:
+        spellers = self._spellers
+        for tokens in precision.each(self._settings, self._rows):
+            yield [one.add(token) for one, token in zip(spellers, tokens, strict=True)]
+            if all(one.ended for one in spellers):
+                return
+        yield [one.end() for one in spellers]
 
 
 def continued(job: Job, prompt: str, how: Sampling, key: str = "--prompt") -> Iterator[str]:
-    """What the model writes behind `prompt`, piece by piece; the same seed gives the same text.
-
-    Errors begin with `key`, which asked for it.
-    """
-    facts = job.dataset.facts
-    if not isinstance(facts, DataFacts) or facts.unit is None:
-        raise ConfigError(f"{key}: only models of text go on with a text; this run has other data")
-    if not prompt:
-        raise ConfigError(f"{key}: give at least one character to go on from")
-    made = generate(
-        job.model,
-        _encoded(prompt, job, key),
-        how.tokens,
-        facts.input[0],
-        temperature=how.temperature,
-        top_k=how.top_k,
-        top_p=how.top_p,
-        generator=engine.Generator(how.seed, purpose="text", step=how.step),
-    )
-    made = precision.each(job.settings, made)
-    source = job.dataset.source
-    if isinstance(source, TextSource) and source.unit == "bpe":
-        return map(source.bpe.tokenizer.stream(), made)
-    if facts.unit == "bytes":
-        return _as_text(made)
-    return (facts.labels[token] for token in made)
+    """The one text of `Texts`, piece by piece."""
+    texts = Texts(job, prompt, how, key)
+    return (piece for (piece,) in texts)
 
 
 def remark(job: Job) -> str:
@@ -80,11 +119,3 @@ def _encoded(prompt: str, job: Job, key: str) -> list[int]:
             code="E304",
         )
     return [index[c] for c in prompt]
-
-
-def _as_text(tokens: Iterator[int]) -> Iterator[str]:
-    """Bytes as the characters they make up; what is or makes up none is shown as U+FFFD."""
-    decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    for token in tokens:
-        yield decoder.decode(bytes([min(token, 255)]))  # 255 is part of no character
-    yield decoder.decode(b"", final=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -83,7 +84,8 @@ def test_a_model_of_text_writes_on(gradcli) -> None:
     assert gradcli("train", "gpt.yaml").code == 0
     ended = gradcli("predict", "last", "--prompt", "ab", "--tokens", "23", "--temperature", "0")
     assert (ended.code, ended.out) == (0, "abcd\n" * 5 + "\n")
-    assert len(ended.err.splitlines()) == 1  # which weights
+    _weights, rate = ended.err.splitlines()
+    assert re.fullmatch(r"23 tokens in \d+\.\d\d s, [\d,]+ a second", rate)
     hot = ("predict", "last", "--prompt", "ab", "--tokens", "40", "--temperature", "9", "--seed")
     one, same, other = (gradcli(*hot, seed).out for seed in ("1", "1", "2"))
     assert one == same != other
@@ -131,7 +133,7 @@ def test_a_layer_that_needs_all_steps_is_named_and_writes_without_cache(gradcli)
         assert gradcli("train", "own.yaml").code == 0
         ended = gradcli(*how)
         assert (ended.code, ended.out) == (0, "abac\n" * 5 + "\n")
-        own, _weights, *others = ended.err.splitlines()
+        own, _weights, *others, _rate = ended.err.splitlines()
         assert own.startswith("runs own code ")
         assert len(others) == ended.err.count("without cache") == bool(note)
         assert f"generates without cache: {note}" in ended.err or not note

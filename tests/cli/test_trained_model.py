@@ -125,6 +125,11 @@ def test_a_text_is_a_string_and_is_written_on(gradcli: Command, run: Path, case:
     labels = [row["label"] for row in model.predict(text)]
     assert labels == [row["label"] for row in model.predict(Path("new/words.txt"))]
     assert "the c" + model.generate("the c", 30, seed=4) + "\n" == shown.out
+    whole = model.generate("the c", 30, seed=4)
+    for stop in (whole[9:12], [whole[9:12], "never"]):
+        assert model.generate("the c", 30, seed=4, stop=stop) == whole[: whole.find(whole[9:12])]
+    with pytest.raises(OptionError, match=r"^generate: an empty text in stop would end it at once"):
+        model.generate("the c", stop="")
     with pytest.raises(DataError, match="7 tokens are too few: the model reads 8"):
         model.predict("the cat")
     assert model.predict([]) == []
