@@ -15,6 +15,7 @@ from gradcli.config.schema import check, schema_of, suggestion
 from gradcli.config.sections import Chosen, listed
 from gradcli.errors import Place, ShapeError
 from gradcli.train.metrics import METRICS, Metric, Task
+from gradcli.train.spelling import token_bytes
 from gradcli.wording import quantity
 
 if TYPE_CHECKING:
@@ -25,12 +26,13 @@ Table = Mapping[str, Callable[..., Metric]]
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 
 
-def task_of(facts: Facts) -> Task:
-    """What the data asks for."""
+def task_of(facts: Facts, unit: str | None) -> Task:
+    """What the data asks for; `unit` is that of a text."""
     if target_kind(facts) == "values":
         return Task("values", facts.target)
     text = bool(facts.target) and facts.input_kind == "index"
-    return Task("labels", facts.target, classes_of(facts) or 0, text)
+    lengths = tuple(map(len, token_bytes(facts, unit)))
+    return Task("labels", facts.target, classes_of(facts) or 0, text, lengths)
 
 
 def choose_metrics(
@@ -77,7 +79,9 @@ def _metric(
             report.error("E109", f"metric '{name}' {problem}", place, caret=cure)
         elif task and isinstance(metric, Own):
             metric.attempt(task)
-        return None if misfit else metric
+        if misfit:
+            return None
+        return metric.for_task(task) if task else metric
     except ShapeError as error:
         error.place = error.place or place
         report.errors.append(error)

@@ -12,6 +12,11 @@ if TYPE_CHECKING:
     from gradcli.data import Facts, Source
 
 
+def unit_of(facts: Facts, source: Source | None) -> str | None:
+    """What a token of a text is; None for other data."""
+    return getattr(facts, "unit", None) or getattr(source, "unit", None)
+
+
 def prompt_fits(
     root: Node, settings: Settings, source: Source | None, facts: Facts | None, report: Report
 ) -> None:
@@ -19,7 +24,7 @@ def prompt_fits(
     if settings.sample is None or facts is None:
         return
     prompt = settings.sample.prompt
-    unit = getattr(facts, "unit", None) or getattr(source, "unit", None)
+    unit = unit_of(facts, source)
     section = place_of(root, "train", "sample")
     node, done = root.at(("train", "sample", "prompt"))
     place = node.place if len(done) == 3 else section

@@ -62,6 +62,7 @@ SYNONYMS = {
     "mape": "mean_absolute_percentage_error",
     "mae": "mean_absolute_error",
     "bits_per_character": "bpc",
+    "bits_per_byte": "bpb",
     "precision": "amp dtype",
 }
 

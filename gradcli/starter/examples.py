@@ -217,7 +217,7 @@ def with_key(kind: str, name: str, key: str) -> Example:
 
 
 def _of_metric(name: str) -> Example:
-    if name in ("perplexity", "bits_per_character"):
+    if name in ("perplexity", "bits_per_character", "bits_per_byte"):
         return Example(f"metrics: [{name}]", "text")
     kind: Kind = "images" if METRICS[name].targets == "labels" else "values"
     several = name in ("precision", "recall", "f1")  # of more than two classes

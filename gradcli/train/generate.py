@@ -55,7 +55,8 @@ class Texts:
             raise ConfigError(f"{key}: give at least one character to go on from")
         if how.cache_bf16 and remark(job):
             raise ConfigError(f"--cache-bf16: this model {remark(job)}")
-        self._spellers = [Speller(token_bytes(facts), how.stop) for _ in range(how.samples)]
+        spelled = token_bytes(facts, facts.unit)
+        self._spellers = [Speller(spelled, how.stop) for _ in range(how.samples)]
         self._settings = job.settings
         sampler = Sampler(
             [

@@ -33,6 +33,7 @@ LOWER = frozenset(
         "brier",
         "perplexity",
         "bits_per_character",
+        "bits_per_byte",
         "mse",
         "rmse",
         "mae",

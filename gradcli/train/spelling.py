@@ -5,14 +5,19 @@ from __future__ import annotations
 import codecs
 from collections.abc import Sequence
 
-from gradcli.data.facts import DataFacts
+from gradcli.data.facts import Facts
 
 _NO_BYTE = b"\xff"  # part of no character
 
 
-def token_bytes(facts: DataFacts) -> list[bytes]:
-    """The bytes of UTF-8 that each token of the vocabulary stands for, by its number."""
-    if facts.unit == "bytes":
+def token_bytes(facts: Facts, unit: str | None) -> list[bytes]:
+    """The bytes of UTF-8 that each token of the vocabulary stands for, by its number.
+
+    Empty where tokens stand for no text.
+    """
+    if unit is None:
+        return []
+    if unit == "bytes":
         return [bytes([i]) if i < 256 else _NO_BYTE for i in range(facts.vocab or 0)]
     return [label.encode("utf-8", "surrogatepass") for label in facts.labels]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ optim: {name: sgd, lr: 0.1}
 train: {epochs: 6, batch: 8}
 """
 OF_VALUES = ["mse", "rmse", "mae", "mape", "median_error", "r2"]
-OF_TEXT = ["perplexity", "bits_per_character"]
+OF_TEXT = ["perplexity", "bits_per_character", "bits_per_byte"]
 SCALARS = ["precision", "recall", "f1", "roc_auc", "log_loss", "brier", {"top_k": 1}]
 TABLES = ["confusion", {"f1": {"average": "none", "name": "each"}}]
 
@@ -97,6 +98,27 @@ def test_figures_of_values_and_texts_stand_in_the_log_and_in_eval(
     last = events(only_run(), "eval")[-1]
     assert {name: last[name] for name in ended} == ended
     assert len(ended) == 1 + len(metrics)
+
+
+def test_bits_per_byte_divide_by_the_bytes_of_the_text(gradcli) -> None:
+    Path("text.txt").write_text("äb" * 300)
+    bits = {}
+    for unit in ("characters", "bytes"):
+        Path("text.yaml").write_text(TEXT.replace("context", f"unit: {unit}, context"))
+        asked = "metrics=[bits_per_character, bits_per_byte]"
+        assert gradcli("train", "text.yaml", "-s", asked).code == 0
+        found = gradcli("eval", "last", "--json", "--split", "val").json["metrics"]
+        bits[unit] = found["val.bits_per_byte"] / found["val.bits_per_character"]
+    assert bits == {"characters": pytest.approx(2 / 3), "bytes": pytest.approx(1)}
+
+
+def test_bits_per_byte_of_tokens_without_a_text_are_refused(gradcli) -> None:
+    Path("tokens.bin").write_bytes(bytes(range(200)) * 4)
+    data = "{name: tokens, file: tokens.bin, type: uint8, vocab: 200, context: 8}"
+    Path("text.yaml").write_text(re.sub("data: .*", f"data: {data}", TEXT))
+    ended = gradcli("train", "text.yaml", "-s", "metrics=[bits_per_byte]")
+    assert ended.code == 2
+    assert "metric 'bits_per_byte' needs the text of each token" in ended.err
 
 
 EACH = ["accuracy", *SCALARS, *OF_VALUES, *OF_TEXT]

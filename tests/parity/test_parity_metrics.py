@@ -74,6 +74,7 @@ def of_labels(scores: Any, labels: Any, classes: int, k: int) -> dict[str, Any]:
         "log_loss": nats,
         "perplexity": math.exp(nats),
         "bits_per_character": nats / math.log(2),
+        "bits_per_byte": nats / math.log(2),  # each label a byte
         "brier": theirs.brier_score_loss(labels, exact[:, 1] if two else exact, labels=every),
         "roc_auc": theirs.roc_auc_score(labels, scores[:, 1] - scores[:, 0])
         if two

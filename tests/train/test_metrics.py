@@ -13,7 +13,7 @@ from gradcli.data.samples import Samples
 from gradcli.engine import nn
 from gradcli.train.evaluate import Evaluation, States
 from gradcli.train.job import Settings
-from gradcli.train.metrics import METRICS, Metric, better, direction_of
+from gradcli.train.metrics import METRICS, Metric, Task, better, direction_of
 
 NAN = math.nan
 
@@ -136,6 +136,43 @@ def test_figures_of_probabilities() -> None:
     assert figure("brier", three, [1]) == pytest.approx(2 * 0.25**2 + 0.5**2)
 
 
+def of_constant_logits(lengths: tuple[int, ...], labels: list[int]) -> float:
+    """bits_per_byte where every token is as likely; tokens have these lengths."""
+    vocabulary = len(lengths)
+    task = Task("labels", (2,), vocabulary, text=True, token_bytes=lengths)
+    metric = METRICS["bits_per_byte"]()
+    assert metric.misfit(task) is None
+    measured, targets = metric.for_task(task), engine.tensor(labels).reshape(-1, 2)
+    captured = engine.capture(measured.state)
+    states = [
+        dict(captured(engine.zeros(1, 2, vocabulary), targets[i : i + 1]))
+        for i in range(targets.shape[0])
+    ]
+    assert not captured.why_not
+    merged = measured.merge([{k: v.item() for k, v in state.items()} for state in states])
+    return float(measured.finish(merged))
+
+
+def test_bits_per_byte_are_those_of_the_text_whatever_its_tokens_are() -> None:
+    labels = [0, 3, 3, 1, 2, 0, 7, 3]
+    characters = (1, 1, 1, 2, 3, 1, 1, 4)
+    length = sum(characters[label] for label in labels)
+    found = of_constant_logits(characters, labels)
+    assert found == pytest.approx(math.log2(8) * len(labels) / length, rel=1e-6)
+    assert of_constant_logits((1,) * 8, labels) == pytest.approx(math.log2(8), rel=1e-6)
+    assert of_constant_logits((1,) * 256, labels) == pytest.approx(8, rel=1e-6)
+    assert of_constant_logits((1,) * 5, [0, 1]) == pytest.approx(math.log2(5), rel=1e-6)
+    assert of_constant_logits((2,) * 5, [0, 1]) == pytest.approx(math.log2(5) / 2, rel=1e-6)
+
+
+def test_bits_per_byte_need_the_text_of_tokens() -> None:
+    problem, cure = METRICS["bits_per_byte"]().misfit(Task("labels", (2,), 9, text=True)) or (
+        "",
+        "",
+    )
+    assert (problem.split(",")[0], cure) == ("needs the text of each token", "use perplexity")
+
+
 def test_log_loss_is_bounded_and_perplexity_is_not() -> None:
     assert figure("log_loss", [[0, 1000]], [0]) == pytest.approx(-math.log(2**-52))
     assert figure("perplexity", [[0, 1000]], [0]) == math.inf
@@ -239,7 +276,9 @@ def test_states_are_plain_data_and_merge_in_groups(name: str) -> None:
 
 def test_scores_rise_and_losses_fall() -> None:
     ways = {name: METRICS[name].direction for name in METRICS}
-    falling = "log_loss brier perplexity bits_per_character mse rmse mae mape median_error"
+    falling = (
+        "log_loss brier perplexity bits_per_character bits_per_byte mse rmse mae mape median_error"
+    )
     assert [name for name in ways if ways[name] == "lower"] == falling.split()
     assert [name for name in ways if ways[name] == "neither"] == ["confusion"]
     measured = {"mine": METRICS["f1"]()}

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from gradcli.data.facts import DataFacts
+from gradcli.data.facts import Facts
 from gradcli.train.spelling import Speller, token_bytes
 
 
-def facts(unit: Any, vocab: int, labels: tuple[str, ...] = ()) -> DataFacts:
-    return DataFacts((4,), "index", (4,), vocab, vocab, labels, {"train": 9}, unit=unit)
+def spelled(unit: str | None, vocab: int, labels: tuple[str, ...] = ()) -> list[bytes]:
+    facts = Facts((4,), "index", (4,), vocab, vocab, labels, {"train": 9})
+    return token_bytes(facts, unit)
 
 
 def pieces(speller: Speller, tokens: list[int]) -> list[str]:
@@ -19,18 +18,19 @@ def pieces(speller: Speller, tokens: list[int]) -> list[str]:
 
 
 def test_a_token_is_the_bytes_of_its_label_or_one_byte() -> None:
-    assert token_bytes(facts("characters", 3, ("a", "ä", "€"))) == [
+    assert spelled("characters", 3, ("a", "ä", "€")) == [
         b"a",
         b"\xc3\xa4",
         b"\xe2\x82\xac",
     ]
-    spelled = token_bytes(facts("bytes", 258))
-    assert spelled[:256] == [bytes([i]) for i in range(256)]
-    assert spelled[256:] == [b"\xff"] * 2
+    octets = spelled("bytes", 258)
+    assert octets[:256] == [bytes([i]) for i in range(256)]
+    assert octets[256:] == [b"\xff"] * 2
+    assert spelled(None, 9) == []
 
 
 def test_characters_come_once_their_bytes_are_there() -> None:
-    speller = Speller(token_bytes(facts("bytes", 256)))
+    speller = Speller(spelled("bytes", 256))
     assert pieces(speller, [*"aä".encode(), 255, 0xE2, 0x82]) == ["a", "", "ä", "�", "", "", "�"]
     assert speller.tokens == 6
 

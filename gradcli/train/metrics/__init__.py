@@ -28,6 +28,7 @@ METRICS: Late[type[Metric]] = Late(
         "confusion": "gradcli.train.metrics.counts:Confusion",
         "perplexity": "gradcli.train.metrics.labels:Perplexity",
         "bits_per_character": "gradcli.train.metrics.labels:BitsPerCharacter",
+        "bits_per_byte": "gradcli.train.metrics.labels:BitsPerByte",
         "mse": "gradcli.train.metrics.values:MSE",
         "rmse": "gradcli.train.metrics.values:RMSE",
         "mae": "gradcli.train.metrics.values:MAE",

@@ -10,7 +10,7 @@ from gradcli import engine
 from gradcli.dataclass import dataclass
 from gradcli.engine.kind import Count
 from gradcli.engine.nn import functional as F
-from gradcli.train.metrics.metric import Mean, State, Task
+from gradcli.train.metrics.metric import Mean, Metric, State, Task
 from gradcli.wording import quantity
 
 if TYPE_CHECKING:
@@ -134,6 +134,35 @@ class BitsPerCharacter(Perplexity):
     def finish(self, state: State) -> float:
         """Bits instead of nats."""
         return Mean.finish(self, state) / math.log(2)
+
+
+@dataclass(frozen=True)
+class BitsPerByte(BitsPerCharacter):
+    """The sum of -log2(probability of the next token) by the bytes of these tokens in UTF-8.
+
+    So models of characters, of bytes and of larger tokens can be compared.
+    """
+
+    def for_task(self, task: Task) -> Metric:
+        """With the length of each token."""
+        return _BitsPerByte(task.token_bytes)
+
+    def misfit(self, task: Task) -> tuple[str, str] | None:
+        """Tokens whose text is known."""
+        if super().misfit(task) or task.token_bytes:
+            return super().misfit(task)
+        return "needs the text of each token, which this data does not have", "use perplexity"
+
+
+@dataclass(frozen=True)
+class _BitsPerByte(BitsPerByte):
+    lengths: tuple[int, ...] = ()
+
+    def state(self, outputs: Tensor, targets: Tensor) -> State:
+        """The sum of the logarithms, and of the bytes."""
+        lengths = engine.tensor(self.lengths, dtype=engine.int64, device=targets.device)
+        bytes_ = lengths[targets.flatten()].sum()
+        return {"total": super().state(outputs, targets)["total"], "count": bytes_}
 
 
 def label_rows(outputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:

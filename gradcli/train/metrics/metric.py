@@ -29,12 +29,14 @@ class Task:
         target: the shape of one target.
         classes: of labels.
         text: labels are the next tokens of a text.
+        token_bytes: the length of each token as text in UTF-8; () where that is not known.
     """
 
     targets: Targets
     target: tuple[int, ...] = ()
     classes: int = 0
     text: bool = False
+    token_bytes: tuple[int, ...] = ()
 
 
 class Metric(ABC):
@@ -74,6 +76,10 @@ class Metric(ABC):
     @abstractmethod
     def finish(self, state: State) -> float | Table:
         """The figure; NaN where it is not defined."""
+
+    def for_task(self, task: Task) -> Metric:
+        """The metric with what it has to know of a task that it fits."""
+        return self
 
     @property
     def table(self) -> str:
