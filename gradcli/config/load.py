@@ -33,7 +33,7 @@ from gradcli.config.planned import PlannedLayer, written_layers
 from gradcli.config.planner import Planner
 from gradcli.config.references import References, fill_facts
 from gradcli.config.room import HERE, Room
-from gradcli.config.sample_prompt import prompt_fits, unit_of
+from gradcli.config.sample_prompt import prompt_fits
 from gradcli.config.schedules import choose_schedule
 from gradcli.config.schema import check, schema_of
 from gradcli.config.sections import (
@@ -186,7 +186,7 @@ class _Loading:
         schedule = choose_schedule(sections.get("schedule", Node("constant", root.place)), report)
         train = settings(sections.get("train"), report)
         taken = self._pretrained(sections.get("pretrained"))
-        task = task_of(facts, unit_of(facts, source)) if facts else None
+        task = task_of(facts, source) if facts else None
         metrics = choose_metrics(sections.get("metrics"), task, report, code.metrics)
         expect = expectations(sections.get("expect"), report)
         layers = self._model(root, facts, loss, code)

@@ -15,24 +15,23 @@ from gradcli.config.schema import check, schema_of, suggestion
 from gradcli.config.sections import Chosen, listed
 from gradcli.errors import Place, ShapeError
 from gradcli.train.metrics import METRICS, Metric, Task
-from gradcli.train.spelling import token_bytes
+from gradcli.train.spelling import token_lengths
 from gradcli.wording import quantity
 
 if TYPE_CHECKING:
-    from gradcli.data import Facts
+    from gradcli.data import Facts, Source
 
 Table = Mapping[str, Callable[..., Metric]]
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 
 
-def task_of(facts: Facts, unit: str | None) -> Task:
-    """What the data asks for; `unit` is that of a text."""
+def task_of(facts: Facts, source: Source | None) -> Task:
+    """What the data asks for."""
     if target_kind(facts) == "values":
         return Task("values", facts.target)
     text = bool(facts.target) and facts.input_kind == "index"
-    lengths = tuple(map(len, token_bytes(facts, unit)))
-    return Task("labels", facts.target, classes_of(facts) or 0, text, lengths)
+    return Task("labels", facts.target, classes_of(facts) or 0, text, token_lengths(facts, source))
 
 
 def choose_metrics(

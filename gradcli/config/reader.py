@@ -156,6 +156,8 @@ def _syntax_error(
     line, column = (mark.line, mark.column) if mark else (0, 0)
     where = place(line, column)
     problem = f"YAML cannot be read here: {error.problem or error.context}"
+    if "nesting depth" in problem:  # of the library, which gives up far beyond ours
+        problem = f"nested deeper than {MAX_DEPTH} levels"
     if where.text[column : column + 1] == "\t":
         problem = "a tab cannot indent YAML; use spaces"
     notes: tuple[str, ...] = ()

@@ -7,14 +7,10 @@ from typing import TYPE_CHECKING
 from gradcli.config.crosscheck import place_of
 from gradcli.config.node import Node, Report
 from gradcli.train.job import Settings
+from gradcli.train.spelling import unit_of
 
 if TYPE_CHECKING:
     from gradcli.data import Facts, Source
-
-
-def unit_of(facts: Facts, source: Source | None) -> str | None:
-    """What a token of a text is; None for other data."""
-    return getattr(facts, "unit", None) or getattr(source, "unit", None)
 
 
 def prompt_fits(

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 from gradcli import engine
 from gradcli.data.facts import DataFacts
-from gradcli.data.text import TextSource
 from gradcli.dataclass import dataclass
 from gradcli.engine.nn.generation import WORTH_CAPTURE, cache_obstacle, generate_rows
 from gradcli.engine.nn.sampling import Sampler
 from gradcli.errors import ConfigError, DataError
 from gradcli.train import precision
-from gradcli.train.spelling import Speller, token_bytes
+from gradcli.train.spelling import Speller, decoder_of, is_bpe
 
 if TYPE_CHECKING:
     from gradcli.train.job import Job
@@ -55,8 +54,8 @@ class Texts:
             raise ConfigError(f"{key}: give at least one character to go on from")
         if how.cache_bf16 and remark(job):
             raise ConfigError(f"--cache-bf16: this model {remark(job)}")
-        spelled = token_bytes(facts, facts.unit)
-        self._spellers = [Speller(spelled, how.stop) for _ in range(how.samples)]
+        source = job.dataset.source
+        self._spellers = [Speller(decoder_of(facts, source), how.stop) for _ in range(how.samples)]
         self._settings = job.settings
         sampler = Sampler(
             [
@@ -107,8 +106,11 @@ def remark(job: Job) -> str:
 
 def _encoded(prompt: str, job: Job, key: str) -> list[int]:
     facts, source = job.dataset.facts, job.dataset.source
-    if isinstance(source, TextSource) and source.unit == "bpe":
-        return source.bpe.tokenizer.encode(prompt)
+    if is_bpe(source):
+        tokens = source.bpe.tokenizer.encode(prompt)
+        if not tokens:
+            raise DataError(f"{key}: the tokenizer has no token for this text", code="E304")
+        return tokens
     assert isinstance(facts, DataFacts), "a text has them"
     if facts.unit == "bytes":
         return list(prompt.encode())

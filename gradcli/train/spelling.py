@@ -3,11 +3,75 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeGuard
 
-from gradcli.data.facts import Facts
+from gradcli.data.dataset import Source
+from gradcli.data.facts import DataFacts, Facts
+from gradcli.data.text import TextSource
 
 _NO_BYTE = b"\xff"  # part of no character
+
+
+class Decoder(Protocol):
+    """What gives the text of tokens that come one by one."""
+
+    def add(self, token: int) -> str:
+        """The text that is complete once this token is there; often none."""
+
+    def end(self) -> str:
+        """What is left where no token comes any more."""
+
+
+class BytesDecoder:
+    """Tokens that stand for bytes; what is or makes up no character is U+FFFD."""
+
+    def __init__(self, spelled: Sequence[bytes]) -> None:
+        self._spelled = spelled
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def add(self, token: int) -> str:
+        """The characters whose last byte this is."""
+        return self._decoder.decode(self._spelled[token])
+
+    def end(self) -> str:
+        """U+FFFD for bytes that make up none."""
+        return self._decoder.decode(b"", final=True)
+
+
+class _TokenizerDecoder:
+    """Tokens of a tokenizer, of which some make up a character together."""
+
+    def __init__(self, stream: Callable[[int], str]) -> None:
+        self.add = stream
+
+    def end(self) -> str:
+        return ""
+
+
+def decoder_of(facts: DataFacts, source: Source | None) -> Decoder:
+    """The way from the tokens of a text back to it."""
+    if is_bpe(source):
+        return _TokenizerDecoder(source.bpe.tokenizer.stream())
+    return BytesDecoder(token_bytes(facts, facts.unit))
+
+
+def token_lengths(facts: Facts, source: Source | None) -> tuple[int, ...]:
+    """The length of each token as text in UTF-8; () of data that is no text."""
+    if is_bpe(source):
+        return source.bpe.tokenizer.lengths
+    return tuple(map(len, token_bytes(facts, unit_of(facts, source))))
+
+
+def unit_of(facts: Facts, source: Source | None) -> str | None:
+    """What a token of a text is; None for other data."""
+    unit: str | None = getattr(facts, "unit", None) or getattr(source, "unit", None)
+    return unit
+
+
+def is_bpe(source: Source | None) -> TypeGuard[TextSource]:
+    """Whether the data is a text of a tokenizer's tokens."""
+    return isinstance(source, TextSource) and source.unit == "bpe"
 
 
 def token_bytes(facts: Facts, unit: str | None) -> list[bytes]:
@@ -25,7 +89,7 @@ def token_bytes(facts: Facts, unit: str | None) -> list[bytes]:
 class Speller:
     """The text of tokens that come one by one, up to the first of `stops`, which is left out.
 
-    What is or makes up no character is U+FFFD. What may be the beginning of a stop text is held
+    What may be the beginning of a stop text is held
     back until it is known.
 
     Attributes:
@@ -33,10 +97,9 @@ class Speller:
         tokens: how many came until then.
     """
 
-    def __init__(self, spelled: Sequence[bytes], stops: Sequence[str] = ()) -> None:
-        self._spelled = spelled
+    def __init__(self, decoder: Decoder, stops: Sequence[str] = ()) -> None:
+        self._decoder = decoder
         self._stops = stops
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._held = ""
         self.ended = False
         self.tokens = 0
@@ -46,13 +109,13 @@ class Speller:
         if self.ended:
             return ""
         self.tokens += 1
-        return self._shown(self._decoder.decode(self._spelled[token]))
+        return self._shown(self._decoder.add(token))
 
     def end(self) -> str:
         """What is to be shown where no token comes any more."""
         if self.ended:
             return ""
-        piece = self._shown(self._decoder.decode(b"", final=True))
+        piece = self._shown(self._decoder.end())
         return piece if self.ended else piece + self._held
 
     def _shown(self, text: str) -> str:

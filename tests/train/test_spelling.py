@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gradcli.data.facts import Facts
-from gradcli.train.spelling import Speller, token_bytes
+from gradcli.train.spelling import BytesDecoder, Speller, token_bytes
 
 
 def spelled(unit: str | None, vocab: int, labels: tuple[str, ...] = ()) -> list[bytes]:
@@ -30,7 +30,7 @@ def test_a_token_is_the_bytes_of_its_label_or_one_byte() -> None:
 
 
 def test_characters_come_once_their_bytes_are_there() -> None:
-    speller = Speller(spelled("bytes", 256))
+    speller = Speller(BytesDecoder(spelled("bytes", 256)))
     assert pieces(speller, [*"aä".encode(), 255, 0xE2, 0x82]) == ["a", "", "ä", "�", "", "", "�"]
     assert speller.tokens == 6
 
@@ -53,7 +53,7 @@ LETTERS = tuple("abcdefgh")
     ],
 )
 def test_a_text_ends_right_before_a_stop(text: str, stops: list[str], shown: list[str]) -> None:
-    speller = Speller([letter.encode() for letter in LETTERS], stops)
+    speller = Speller(BytesDecoder([letter.encode() for letter in LETTERS]), stops)
     assert pieces(speller, [LETTERS.index(letter) for letter in text]) == shown
     whole = "".join(shown)
     assert speller.ended == (whole != text)
@@ -61,6 +61,6 @@ def test_a_text_ends_right_before_a_stop(text: str, stops: list[str], shown: lis
 
 
 def test_a_stop_spans_the_bytes_of_a_character_and_tokens_of_several() -> None:
-    speller = Speller([b"x", b"\xc3", b"\xa4y", b"yz"], ["äyyz"])
+    speller = Speller(BytesDecoder([b"x", b"\xc3", b"\xa4y", b"yz"]), ["äyyz"])
     assert pieces(speller, [0, 1, 2, 3, 0]) == ["x", "", "", "", "", ""]
     assert (speller.ended, speller.tokens) == (True, 4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from hashlib import sha256
@@ -20,6 +21,7 @@ PARTS = ("vocab.json", "merges.txt")
 END = "<|endoftext|>"  # of a tokenizer that is trained here
 MOST_TOKENS = 1 << 20
 _LIMIT = 64 << 20  # bytes of a file
+_BYTE = re.compile(r"<0x[0-9A-F]{2}>")
 # What publishers call the token behind a document.
 _ENDS = (END, "</s>", "<|end_of_text|>", "<eos>", "<|im_end|>", "<|eot_id|>")
 
@@ -74,6 +76,23 @@ class Tokenizer:
             names[number] = name
         return names
 
+    @cached_property
+    def lengths(self) -> tuple[int, ...]:
+        """The bytes of text that each token stands for; 0 of the end and of its like.
+
+        Where the tokenizer joins tokens by spaces of its own, those do not count.
+        """
+        special = {
+            number
+            for number, token in self._library.get_added_tokens_decoder().items()
+            if token.special
+        }
+        in_bytes = '"ByteLevel"' in self.text
+        return tuple(
+            0 if number in special else _length(name, in_bytes=in_bytes)
+            for number, name in enumerate(self.names)
+        )
+
     @property
     def vocab(self) -> int:
         """Tokens are 0 to vocab - 1; a number may be of none."""
@@ -100,6 +119,13 @@ class Tokenizer:
         decoders = _module().decoders
         stream = decoders.DecodeStream(skip_special_tokens=False)
         return lambda token: _told(lambda: stream.step(self._library, token), self._source) or ""
+
+
+def _length(name: str, *, in_bytes: bool) -> int:
+    """The bytes of text that a token stands for, which is written so."""
+    if in_bytes:  # a letter for each
+        return len(name)
+    return 1 if _BYTE.fullmatch(name) else len(name.replace("\u2581", " ").encode())
 
 
 def tokenizer_at(path: Path, end: str | None = None) -> Tokenizer:

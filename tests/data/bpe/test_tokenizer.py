@@ -130,3 +130,21 @@ def test_a_vocabulary_with_holes_has_a_name_for_each_number(tmp_path: Path) -> N
     tokenizer = tokenizer_at(tmp_path)
     assert tokenizer.vocab == len(tokenizer.names) == 501
     assert tokenizer.names[499:] == ["499", last]
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "llama3"])
+def test_tokens_are_as_long_as_the_text_that_they_spell(kind: str, tmp_path: Path) -> None:
+    write_tokenizer(tmp_path / "tokenizer.json", kind)
+    tokenizer = tokenizer_at(tmp_path)
+    tokens = tokenizer.encode(STORY)
+    assert sum(tokenizer.lengths[token] for token in tokens) == len(STORY.encode())
+    assert tokenizer.end is not None
+    assert tokenizer.lengths[tokenizer.end] == 0
+
+
+def test_a_token_of_llama_is_as_long_as_its_text_with_the_space_before_it(tmp_path: Path) -> None:
+    write_tokenizer(tmp_path / "tokenizer.json", "llama2")
+    tokenizer = tokenizer_at(tmp_path)
+    tokens = tokenizer.encode(STORY)
+    assert sum(tokenizer.lengths[token] for token in tokens) == len(STORY.encode()) + 1
+    assert tokenizer.lengths[tokenizer.numbers["<0x41>"]] == 1
