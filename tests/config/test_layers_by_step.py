@@ -219,10 +219,30 @@ NANOCHAT = (
 )
 
 
+QWEN = (
+    "repeat: {times: 2, layers: [transformer: {heads: 3, kv_heads: 1, head_dim: 6, rotary: true, "
+    "rotary_form: half, rotary_base: 50, qk_norm: rms, norm_kind: rms, activation: swiglu, "
+    "bias: false, qkv_bias: true}]}",
+    "rmsnorm",
+)
+WINDOWS = (
+    "transformer: {heads: 2, rotary: true, window: 3, softcap: 2, qk_norm: rms_plain}",
+    "transformer: {heads: 2, alibi: true, window: 2, activation: relusquared, mlp: 5}",
+    "attention: {heads: 3, alibi: true, kv_heads: 1, softcap: 1}",
+    "layernorm: {affine: false}",
+)
+
+
 @pytest.mark.parametrize(
     "layers",
-    [LLAMA, NANOCHAT, ("gru: {out: 12, depth: 2}", "positions", "lstm: 12", "silu", "rnn: 12")],
-    ids=["llama", "nanochat", "recurrent"],
+    [
+        LLAMA,
+        NANOCHAT,
+        QWEN,
+        WINDOWS,
+        ("gru: {out: 12, depth: 2}", "positions", "lstm: 12", "silu", "rnn: 12"),
+    ],
+    ids=["llama", "nanochat", "qwen", "windows", "recurrent"],
 )
 def test_models_of_today_write_with_a_cache(config_file: Write, layers: tuple[str, ...]) -> None:
     end = ("linear: 65", "softcap: 15") if layers is NANOCHAT else ()

@@ -266,7 +266,7 @@ def test_heat_evens_out_and_equals_go_by_number() -> None:
         (lambda x: nn.SelfAttention(6, 3)(x), "must be (batch, steps, 6), got (2,)"),
         (
             lambda x: nn.TransformerBlock(nn.SelfAttention(6, 3), 8, "tanh"),
-            "activation must be one of 'relu', 'gelu', 'gelu_tanh', got 'tanh'",
+            "'relusquared', 'swiglu', got 'tanh'",
         ),
     ],
 )

@@ -21,7 +21,7 @@ CONFIGS = sorted(path for path in FOLDER.rglob("*.yaml") if path.stem != "gpt2")
 STEPS = 5
 # The same calls in a second.
 SMALL = ("data.context=16", "train.batch=8")
-SMALLER = {"shakespeare_gpt": SMALL, "shakespeare_lstm": SMALL}
+SMALLER = dict.fromkeys(("nanochat", "shakespeare_gpt", "shakespeare_lstm"), SMALL)
 
 
 def refuse(why: str) -> None:
