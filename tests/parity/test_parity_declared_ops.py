@@ -52,6 +52,19 @@ def gru(x, w, b, h):
     return ((1 - z) * (n + r * n_h).tanh() + z * h,)
 
 
+def attention(q, k, v, mask=None, softcap=None, enable_gqa=False, **options):
+    """Torch's function, which knows no cap of scores: with one, by Gemma's formula."""
+    if softcap is None:
+        whole = functional.scaled_dot_product_attention
+        return whole(q, k, v, mask, enable_gqa=enable_gqa, **options)
+    if enable_gqa:
+        k, v = (x.repeat_interleave(q.shape[-3] // x.shape[-3], -3) for x in (k, v))
+    scores = softcap * torch.tanh(q @ k.mT / math.sqrt(q.shape[-1]) / softcap)
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf)
+    return scores.softmax(-1) @ v
+
+
 def halved(gate):
     """The first half through one function, and the second through another."""
 
@@ -144,6 +157,7 @@ SPELLED = {
         x, torch.Size(torch.atleast_1d(torch.tensor(normalized_shape))), *rest, **options
     ),
     "rnn_steps": stepped(rnn, 1),
+    "scaled_dot_product_attention": attention,
     "scatter_add": along("scatter_add"),
     "scatter_reduce": along("scatter_reduce"),
     "setitem": assigned,

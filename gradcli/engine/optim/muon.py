@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from gradcli.engine import table
 from gradcli.engine.array import Array, copy_into, run
 from gradcli.engine.graph import no_grad
-from gradcli.engine.kind import NotNegative, within
+from gradcli.engine.kind import Kind, NotNegative, within
 from gradcli.engine.optim.adam import AdamW
 from gradcli.engine.optim.declared import Betas, DeclaredOptimizer
 from gradcli.engine.optim.optimizer import Group
@@ -79,9 +79,12 @@ class MuonAdamW(Muon):
 
     def add_param_group(self, param_group: Mapping[str, object]) -> None:
         """Add parameters, with options of their own where given; adamw=True for those of AdamW."""
-        if isinstance(param_group, Mapping) and {**self.defaults, **param_group}["adamw"]:
-            own = {name: self.defaults[f"adamw_{name}"] for name in ("lr", "weight_decay", "eps")}
-            param_group = {**own, **param_group}
+        if isinstance(param_group, Mapping):
+            adamw = param_group.get("adamw", self.defaults["adamw"])
+            if Kind.of(bool).taken_as(self._name, "adamw", adamw):
+                names = ("lr", "weight_decay", "eps")
+                own = {name: self.defaults[f"adamw_{name}"] for name in names}
+                param_group = {**own, **param_group}
         super().add_param_group(param_group)
 
     def kept_for(self, group: Group) -> tuple[str, ...]:
