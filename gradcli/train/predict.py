@@ -13,9 +13,9 @@ from gradcli import engine
 from gradcli.data.dataset import readable_in
 from gradcli.data.files import as_text, shown
 from gradcli.data.hashes import look_out
-from gradcli.data.text import TextSource
 from gradcli.errors import ConfigError, NumericsError
 from gradcli.train import precision
+from gradcli.train.spelling import is_bpe
 from gradcli.wording import listed, quantity, verb
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def _outputs_of(job: Job) -> Callable[[Tensor], Tensor]:
 def labels_of(job: Job) -> Sequence[str]:
     """The names of the classes, their numbers where the data has none."""
     facts, source = job.dataset.facts, job.dataset.source
-    if isinstance(source, TextSource) and source.unit == "bpe":
+    if is_bpe(source):
         return source.bpe.tokenizer.names
     return facts.labels or [str(number) for number in range(facts.classes or 0)]
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeGuard
+from typing import TYPE_CHECKING, Protocol, TypeGuard
 
 from gradcli.data.dataset import Source
 from gradcli.data.facts import DataFacts, Facts
-from gradcli.data.text import TextSource
+
+if TYPE_CHECKING:
+    from gradcli.data.text import TextSource
 
 _NO_BYTE = b"\xff"  # part of no character
 
@@ -71,7 +73,7 @@ def unit_of(facts: Facts, source: Source | None) -> str | None:
 
 def is_bpe(source: Source | None) -> TypeGuard[TextSource]:
     """Whether the data is a text of a tokenizer's tokens."""
-    return isinstance(source, TextSource) and source.unit == "bpe"
+    return getattr(source, "unit", None) == "bpe"
 
 
 def token_bytes(facts: Facts, unit: str | None) -> list[bytes]:
