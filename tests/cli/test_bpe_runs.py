@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -24,7 +25,7 @@ model:
   - transformer: {{heads: 2, rotary: true}}
   - linear: {{out: $data.vocab, tied: tokens}}
 loss: cross_entropy
-metrics: [perplexity]
+metrics: [perplexity, bits_per_byte]
 optim: {{name: adam, lr: 0.01}}
 train: {{steps: 12, batch: 4, sample: {{prompt: "The old", tokens: 4}}}}
 """
@@ -78,6 +79,31 @@ def test_a_run_writes_on_and_reads_new_texts_without_its_own(
     assert {row["label"] for row in rows} <= set(names)
     assert model.predict(STORY)[0]["label"] == rows[0]["label"]
     assert gradcli("eval", moved, "--data", "new.txt").code == 0
+
+
+def test_bits_per_byte_are_the_loss_by_the_bytes_of_the_tokens(
+    gradcli: Callable[..., Ended],
+) -> None:
+    write("{train: 300}")
+    run = run_of(gradcli("train", "it.yaml", "--json", "--no-report"))
+    Path("new.txt").write_text(STORY, encoding="utf-8")
+    figures = gradcli("eval", str(run), "--data", "new.txt", "--json").json["metrics"]
+    known = tokenizer.tokenizer_at(run)
+    tokens = [*known.encode(STORY), known.end or 0]
+    targets = tokens[1 : (len(tokens) - 1) // 8 * 8 + 1]
+    count = sum(known.lengths[token] for token in targets)
+    bits = figures["data.loss"] / math.log(2) * len(targets) / count
+    assert figures["data.bits_per_byte"] == pytest.approx(bits, rel=1e-6)
+
+
+def test_a_stop_text_ends_what_tokens_spell(gradcli: Callable[..., Ended]) -> None:
+    write("{train: 300}")
+    run = run_of(gradcli("train", "it.yaml", "--json", "--no-report"))
+    words = ("predict", str(run), "--prompt", "The", "--tokens", "40", "--seed", "3", "--json")
+    whole = gradcli(*words).json["text"]
+    stop = whole[5:7]
+    text = gradcli(*words, "--stop", stop).json["text"]
+    assert text == whole[: whole.index(stop)]
 
 
 def test_another_tokenizer_in_a_run_is_refused(gradcli: Callable[..., Ended]) -> None:
