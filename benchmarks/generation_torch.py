@@ -47,7 +47,7 @@ def _tokens(batch: int) -> Iterator[list[int]]:
     blocks = [Block(batch) for _ in range(LAYERS)]
     norm, head = torch.nn.LayerNorm(WIDTH), torch.nn.Linear(WIDTH, VOCABULARY)
     fresh, begin = torch.ones(batch, PROMPT, dtype=torch.int64), 0
-    kept = [fresh]
+    window = [fresh]
     while True:
         end = begin + fresh.shape[1]
         x = embedding(fresh) + positions[begin:end]
@@ -56,10 +56,10 @@ def _tokens(batch: int) -> Iterator[list[int]]:
         weights = torch.softmax(head(norm(x[:, -1])), -1)
         fresh, begin = torch.multinomial(weights, 1), end
         yield fresh[:, 0].tolist()
-        kept.append(fresh)
+        window.append(fresh)
         if begin == CONTEXT:  # behind the last half, all read again
-            fresh, begin = torch.cat(kept, 1)[:, -PROMPT - 1 :], 0
-            kept = [fresh]
+            fresh, begin = torch.cat(window, 1)[:, -PROMPT - 1 :], 0
+            window = [fresh]
 
 
 def generation(batch: int, mode: str) -> Runner:

@@ -19,6 +19,7 @@ from gradcli.train.checkpoint import Meta
 from gradcli.train.published.loading import take_over_published
 from gradcli.train.published.shape import Shape, shape_in
 from gradcli.train.yaml_text import inline
+from gradcli.wording import quantity
 
 MOST_STEPS = 2048  # that a model reads at once: a cache for all that some were trained on is huge
 
@@ -71,7 +72,7 @@ def checked_tokenizer(folder: Path, shape: Shape) -> Tokenizer:
     tokenizer = tokenizer_at(folder)
     if tokenizer.vocab > shape.vocab:
         raise DataError(
-            f"{shown(folder)}: {TOKENIZER} has {tokenizer.vocab} tokens, the model "
+            f"{shown(folder)}: {TOKENIZER} has {quantity(tokenizer.vocab, 'token')}, the model "
             f"{shape.vocab}: they do not belong together",
             code="E305",
         )
@@ -107,7 +108,8 @@ def open_published(folder: Path, device: str) -> Trained:
     take_over_published(job.model, folder, job.model.state_dict().keys())
     notes = []
     if context < shape.context:
-        notes.append(f"reads {context} tokens at once, of the {shape.context} it was trained on")
+        at_once = quantity(context, "token")
+        notes.append(f"reads {at_once} at once, of the {shape.context} it was trained on")
     meta = Meta(step=0, epoch=0, seed=0, optimizer="sgd", config_sha256="", facts=facts)
     there = replace(job, name=folder.absolute().name).to(device)
     return Trained(folder, device, there, meta, notes)

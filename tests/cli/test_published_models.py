@@ -112,7 +112,7 @@ WRONG: list[tuple[Callable[[], None], int, str]] = [
     (write("model.safetensors", "no"), 7, "model.safetensors"),
     (cut_embedding, 7, "wte.weight"),
     (spoil_config("n_layer", 3), 7, "h.2.ln_1.weight there, which is missing"),
-    (index_of("other.safetensors"), 7, "names other.safetensors, which is not there"),
+    (index_of("other.safetensors"), 7, "the shard other.safetensors is not there"),
     (index_of("../x.safetensors"), 7, "names no files beside it"),
 ]
 

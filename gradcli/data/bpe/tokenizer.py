@@ -14,7 +14,7 @@ from typing import Any
 from gradcli.data.files import read, regular_size, shown, text_of
 from gradcli.errors import ConfigError, DataError, GradcliError
 from gradcli.registry import did_you_mean
-from gradcli.wording import listed
+from gradcli.wording import listed, quantity
 
 FILE = "tokenizer.json"
 PARTS = ("vocab.json", "merges.txt")
@@ -202,7 +202,8 @@ def _content(path: Path) -> str:
     size = regular_size(path)
     if size > _LIMIT:
         raise DataError(
-            f"{shown(path)}: {size} bytes; a tokenizer has at most {_LIMIT}", code="E302"
+            f"{shown(path)}: {quantity(size, 'byte')}; a tokenizer has at most {_LIMIT}",
+            code="E302",
         )
     return text_of(read(path), shown(path))
 

@@ -44,7 +44,7 @@ def files_in(folder: Path) -> list[Path]:
     missing = [name for name in names if not (folder / name).is_file()]
     if missing:
         raise CheckpointError(
-            f"{shown(folder / INDEX)} names {shown(missing[0])}, which is not there", code="E707"
+            f"{shown(folder / INDEX)}: the shard {shown(missing[0])} is not there", code="E707"
         )
     return [folder / name for name in names]
 

@@ -144,6 +144,16 @@ def _composed(
     return table.matmul(scores, value)
 
 
+def _rounded_once(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, **options: Any
+) -> Tensor:
+    """In float32, and then rounded, as by a kernel."""
+    query, key, value = (x.to(dtypes.float32) for x in (query, key, value))
+    if mask is not None and mask.is_floating_point():
+        mask = mask.to(dtypes.float32)
+    return _composed(query, key, value, mask, **options).to(dtypes.bfloat16)
+
+
 class AttentionOp(Op[Tensor]):
     """Repeats shared heads; goes through simpler ops where weights are dropped or scores capped."""
 
@@ -159,6 +169,8 @@ class AttentionOp(Op[Tensor]):
             seen = None if mask is None else mask.array
             _check(query.array, key.array, value.array, seen, options.get("is_causal", False))
             with autocast(enabled=False):
+                if query.dtype is dtypes.bfloat16 and options.get("softcap") is not None:
+                    return _rounded_once(query, key, value, mask, **options)
                 return _composed(query, key, value, mask, **options)
         return super().__call__(query, key, value, mask, **options)
 
