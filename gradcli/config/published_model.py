@@ -14,12 +14,14 @@ from gradcli.data.bpe.tokenizer import FILE as TOKENIZER
 from gradcli.data.bpe.tokenizer import Tokenizer, tokenizer_at
 from gradcli.data.facts import DataFacts
 from gradcli.data.files import shown
-from gradcli.errors import DataError
+from gradcli.errors import CheckpointError, DataError
 from gradcli.train.checkpoint import Meta
-from gradcli.train.published.loading import take_over_published
+from gradcli.train.published.folder import files_in, tensors_in
+from gradcli.train.published.loading import copy_weights
+from gradcli.train.published.shape import FILE as CONFIG
 from gradcli.train.published.shape import Shape, shape_in
 from gradcli.train.yaml_text import inline
-from gradcli.wording import quantity
+from gradcli.wording import listed, quantity
 
 MOST_STEPS = 2048  # that a model reads at once: a cache for all that some were trained on is huge
 
@@ -105,7 +107,15 @@ def open_published(folder: Path, device: str) -> Trained:
         path.write_text(_config(folder.absolute(), shape, context), encoding="utf-8")
         config = load(path, room=None, runs=None, facts=facts)
     job = build(config, LoadedData(config.data, facts, {}, {}))
-    take_over_published(job.model, folder, job.model.state_dict().keys())
+    weights = job.model.state_dict().keys()
+    tensors = tensors_in(files_in(folder))
+    _, unused = copy_weights(job.model, tensors, shape.kind, weights, shown(folder))
+    if unused:
+        number = quantity(len(unused), "tensor")
+        raise CheckpointError(
+            f"{shown(folder)} holds {number} that {CONFIG} says nothing of: {listed(unused, 3)}",
+            code="E704",
+        )
     notes = []
     if context < shape.context:
         at_once = quantity(context, "token")

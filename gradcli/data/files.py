@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
 import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from gradcli.data.inflate import TRUSTED_TEXT, inflate, is_gzip
 from gradcli.data.sums import SUMS, Sums, parsed
@@ -243,6 +245,18 @@ def check_sums(path: Path, sha256: str) -> str | None:
             notes=(f"restore the file; or, if the change is meant, renew its line in {SUMS}",),
         )
     return sums.elsewhere.get(path.name) if listed is None else None
+
+
+def json_in(path: Path, most: int) -> Any:
+    """The value in a JSON file of at most so many bytes."""
+    size = regular_size(path)
+    if size > most:
+        what = f"{quantity(size, 'byte')}, of which at most {most} are read"
+        raise DataError(f"{shown(path)}: {what}", code="E302")
+    try:
+        return json.loads(text_of(read(path), shown(path)))
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{shown(path)}: not JSON: {error}", code="E302") from None
 
 
 def text_of(content: bytes, source: str, cure: str = "") -> str:

@@ -16,7 +16,6 @@ from gradcli.registry import did_you_mean
 from gradcli.train import checkpoint
 from gradcli.train.directory import checkpoint_file
 from gradcli.train.published.folder import is_published
-from gradcli.train.published.loading import take_over_published
 from gradcli.train.run_name import find
 from gradcli.train.safetensors_file import Stored, read
 from gradcli.train.state import MODEL, OPTIMIZER, as_evaluated, as_tensor, dtype_name, readable
@@ -65,7 +64,7 @@ def locate(text: str, root: Path, runs: Path) -> Path:
     """
     for file in (root / text, Path(text)):
         # (os.path is false, and no OSError, for a name that is too long.)
-        if os.path.isfile(file) or (os.path.isdir(file) and is_published(file)):  # noqa: PTH112, PTH113
+        if os.path.isfile(file) or is_published(file):  # noqa: PTH113
             return file
     reason: RunError | None = None
     for run in (str(root / text), text):
@@ -102,6 +101,8 @@ def take_over(
     if file.is_dir():
         if state is not None:
             raise _refusal("no optimizer's state", [f"{file} is a published model"], _NO_STATE)
+        from gradcli.train.published.loading import take_over_published  # few begin so
+
         return take_over_published(model, file, names)
     source = _read(file)
     wanted = {name: one for name, one in model.state_dict().items() if name in names}

@@ -13,6 +13,8 @@ from published_folders import CONFIGS, GPT2, LLAMA, write_folder, write_weights
 
 import gradcli as package
 from gradcli import engine
+from gradcli.errors import CheckpointError
+from gradcli.train.published.loading import take_over_published
 from gradcli.train.safetensors_file import read
 
 __all__ = ["gradcli"]
@@ -113,7 +115,7 @@ WRONG: list[tuple[Callable[[], None], int, str]] = [
     (cut_embedding, 7, "wte.weight"),
     (spoil_config("n_layer", 3), 7, "h.2.ln_1.weight there, which is missing"),
     (index_of("other.safetensors"), 7, "the shard other.safetensors is not there"),
-    (index_of("../x.safetensors"), 7, "names no files beside it"),
+    (index_of("../x.safetensors"), 7, "expected names of files beside it"),
 ]
 
 
@@ -144,6 +146,42 @@ def test_init_needs_the_text_that_a_model_is_to_learn(gradcli: Callable[..., End
         ended = gradcli("init", *words)
         assert ended.code in (2, 3), words
         assert message in " ".join(ended.err.split()), words
+
+
+def test_tensors_that_nothing_here_is_made_of_are_told(gradcli: Callable[..., Ended]) -> None:
+    weights = write_folder(Path("model"), GPT2)
+    Path("story.txt").write_text(STORY * 40, encoding="utf-8")
+    assert gradcli("init", "model", "--data", "story.txt").code == 0
+    config = Path("model.yaml").read_text()
+    Path("model.yaml").write_text(config.replace("times: 2", "times: 1"))
+    ended = gradcli("train", "model.yaml", "--max-steps", "1", "--no-report")
+    assert ended.code == 0
+    assert "12 tensors there are not used: h.1." in " ".join(ended.err.split())
+    path = Path("model/model.safetensors")
+    masks = {"h.0.attn.bias": engine.zeros(1, 1, 4, 4), "lm_head.weight": weights["wte.weight"]}
+    write_weights(path, {**weights, **masks})
+    assert gradcli("predict", "model", *PROMPT).code == 0
+    write_weights(path, {**weights, "h.0.attn.q_norm.weight": engine.zeros(6)})
+    ended = gradcli("predict", "model", *PROMPT[:-1])
+    assert ended.code == 7
+    assert "1 tensor that config.json says nothing of: h.0.attn.q_norm.weight" in ended.err
+
+
+def test_weights_that_do_not_fit_are_all_named_and_none_is_copied(
+    gradcli: Callable[..., Ended],
+) -> None:
+    weights = write_folder(Path("model"), GPT2)
+    model = package.load("model").model
+    before = {name: one.tolist() for name, one in model.state_dict().items()}
+    spoilt = {**weights, "h.1.mlp.c_fc.weight": weights["h.1.mlp.c_fc.weight"].T.contiguous()}
+    del spoilt["ln_f.bias"]
+    write_weights(Path("model/model.safetensors"), spoilt)
+    with pytest.raises(CheckpointError, match="2 of 28 weights do not come from model") as error:
+        take_over_published(model, Path("model"), before.keys())
+    lines = " ".join([error.value.message, *error.value.notes])
+    assert "h.1.mlp.c_fc.weight [96, 24] there" in lines
+    assert "ln_f.bias there, which is missing" in lines
+    assert {name: one.tolist() for name, one in model.state_dict().items()} == before
 
 
 def test_weights_of_another_shape_are_told_before_training(gradcli: Callable[..., Ended]) -> None:

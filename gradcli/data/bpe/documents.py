@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from gradcli.data.files import shown
-from gradcli.data.tabular.pieces import pieces_of, texts
+from gradcli.data.tabular.pieces import lines_in, pieces_of, texts
 from gradcli.errors import DataError
-from gradcli.wording import listed
+from gradcli.wording import listed, quantity
 
 LONGEST = 64 << 20  # characters of a line
 Advance = Callable[[int], object]
@@ -40,26 +40,12 @@ def _counted(pieces: Iterator[bytes], advance: Advance | None) -> Iterator[bytes
 
 
 def _of_lines(content: Iterator[str], key: str, source: str) -> Iterator[str]:
-    for number, line in enumerate(_lines(content, source), 1):
+    for number, line in enumerate(lines_in(content, LONGEST), 1):
+        if len(line) > LONGEST:
+            what = f"a line of more than {quantity(LONGEST, 'character')}"
+            raise DataError(f"{source}:{number}: {what}", code="E304")
         if line.strip():
             yield _text_in(line, key, f"{source}:{number}")
-
-
-def _lines(content: Iterator[str], source: str) -> Iterator[str]:
-    rest: list[str] = []
-    length = number = 0
-    for text in content:
-        first, *others = text.split("\n")
-        rest.append(first)
-        length += len(first)
-        for line in others:
-            yield "".join(rest)
-            number += 1
-            rest, length = [line], len(line)
-        if length > LONGEST:
-            what = f"a line of more than {LONGEST} characters"
-            raise DataError(f"{source}:{number + 1}: {what}", code="E304")
-    yield "".join(rest)
 
 
 def _text_in(line: str, key: str, place: str) -> str:

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from gradcli.data.files import read, regular_size, shown, text_of
+from gradcli.data.files import json_in, read, regular_size, shown, text_of
 from gradcli.errors import ConfigError, DataError, GradcliError
 from gradcli.registry import did_you_mean
 from gradcli.wording import listed, quantity
@@ -54,8 +54,8 @@ class Tokenizer:
         if end is not None and end not in numbers:
             cure = did_you_mean(end, numbers, "data.end names another one")
             raise DataError(f"{source}: there is no token {end!r}; {cure}", code="E304")
-        known = (name for name in _ENDS if name in numbers)
-        name = next(known, None) if end is None else end
+        usual = next((name for name in _ENDS if name in numbers), None)
+        name = usual if end is None else end
         self.end = None if name is None else numbers[name]
 
     @cached_property
@@ -210,10 +210,7 @@ def _content(path: Path) -> str:
 
 def _numbers(path: Path) -> dict[str, int]:
     """vocab.json: the number of each token."""
-    try:
-        numbers = json.loads(_content(path))
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{shown(path)}: not JSON: {error}", code="E302") from None
+    numbers = json_in(path, _LIMIT)
     if not isinstance(numbers, dict) or not all(type(one) is int for one in numbers.values()):
         what = "expected an object with the number of each token"
         raise DataError(f"{shown(path)}: {what}", code="E304")

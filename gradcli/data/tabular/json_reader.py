@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 from gradcli.data.files import shown
 from gradcli.data.tabular.cells import Columns
+from gradcli.data.tabular.pieces import lines_in
 from gradcli.data.tabular.reader import Block, Role, WithoutHeaderRow
 from gradcli.errors import DataError
 from gradcli.wording import quantity
@@ -58,7 +59,7 @@ class JsonLinesReader(WithoutHeaderRow):
 
     def _read(self, texts: Iterator[str]) -> Iterator[Row]:
         blank = 0
-        for number, line in enumerate(_lines(texts), 1):
+        for number, line in enumerate(lines_in(texts, LINE_LIMIT), 1):
             if len(line) > LINE_LIMIT:
                 self._refuse(number, f"more than {quantity(LINE_LIMIT, 'character')}")
             if not line.strip(_SPACE):
@@ -115,20 +116,3 @@ def _cell(value: Any) -> str:
     if isinstance(value, str):
         return value
     return "" if value is None else json.dumps(value, ensure_ascii=False)
-
-
-def _lines(texts: Iterator[str]) -> Iterator[str]:
-    """The lines of a text in pieces; of one that does not end, as much as is too much."""
-    rest = ""
-    for text in texts:
-        *whole, last = text.split("\n")
-        if not whole:
-            rest += last
-        else:
-            yield rest + whole[0]
-            yield from whole[1:]
-            rest = last
-        if len(rest) > LINE_LIMIT:
-            break
-    if rest:
-        yield rest

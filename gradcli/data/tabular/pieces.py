@@ -92,6 +92,23 @@ def texts(pieces: Iterator[bytes], source: str) -> Iterator[str]:
         lines += data.count(b"\n", 0, used)
 
 
+def lines_in(texts: Iterator[str], most: int) -> Iterator[str]:
+    """The lines of a text in pieces; of one that has more than `most` characters, the beginning."""
+    rest = ""
+    for text in texts:
+        *whole, last = text.split("\n")
+        if not whole:
+            rest += last
+        else:
+            yield rest + whole[0]
+            yield from whole[1:]
+            rest = last
+        if len(rest) > most:
+            break
+    if rest:
+        yield rest
+
+
 def _last_marked(pieces: Iterator[bytes]) -> Iterator[tuple[bool, bytes]]:
     """Each piece, and whether it is the last one."""
     before = next(pieces, b"")

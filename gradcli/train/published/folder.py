@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable
 from pathlib import Path
 
-from gradcli.data.files import read, regular_size, shown, text_of
+from gradcli.data.files import json_in, shown
 from gradcli.errors import CheckpointError, DataError
 from gradcli.train.published.shape import FILE
 from gradcli.train.safetensors_file import Stored
@@ -15,6 +15,9 @@ from gradcli.train.safetensors_file import read as read_tensors
 
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 _LIMIT = 64 << 20  # bytes of an index
+_FILE = re.compile(r"[^/\\]{1,255}")
+# Masks and tables of angles, which some files have beside the weights.
+_NO_WEIGHTS = re.compile(r"h\.\d+\.attn\.(masked_)?bias|.*\.rotary_emb\.inv_freq")
 # Before the names of a model that is part of a larger one.
 _PREFIX = "transformer."
 
@@ -50,23 +53,24 @@ def files_in(folder: Path) -> list[Path]:
 
 
 def _shards(index: Path) -> list[str]:
-    source = shown(index)
     try:
-        if regular_size(index) > _LIMIT:
-            raise ValueError(f"more than {_LIMIT} bytes")
-        names = json.loads(text_of(read(index), source))["weight_map"].values()
-        if not names or any("/" in name or "\\" in name or not name for name in names):
-            raise ValueError("its weight_map names no files beside it")
+        value = json_in(index, _LIMIT)
     except DataError as error:
         raise CheckpointError(error.message, code="E701") from None
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        why = str(error) if type(error) is ValueError else "it has no weight_map of names"
-        raise CheckpointError(f"{source}: not an index of shards: {why}", code="E701") from None
-    return list(names)
+    places = value.get("weight_map") if isinstance(value, dict) else None
+    names = list(places.values()) if isinstance(places, dict) else []
+    if not names or not all(isinstance(name, str) and _FILE.fullmatch(name) for name in names):
+        what = "not an index of shards: expected names of files beside it in its weight_map"
+        raise CheckpointError(f"{shown(index)}: {what}", code="E701")
+    return names
 
 
-def tensors_in(folder: Path) -> Iterator[dict[str, Stored]]:
-    """The tensors of one file after the other, by their published names."""
-    for file in files_in(folder):
-        stored = read_tensors(file).tensors
-        yield {name.removeprefix(_PREFIX): one for name, one in stored.items()}
+def tensors_in(files: Iterable[Path]) -> dict[str, Stored]:
+    """The weights in all of these files, by their published names."""
+    tensors: dict[str, Stored] = {}
+    for file in files:
+        for name, one in read_tensors(file).tensors.items():
+            bare = name.removeprefix(_PREFIX)
+            if not _NO_WEIGHTS.fullmatch(bare):
+                tensors[bare] = one
+    return tensors

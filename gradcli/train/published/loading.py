@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from gradcli import engine
 from gradcli.data.files import shown
 from gradcli.errors import CheckpointError
-from gradcli.train.published.folder import tensors_in
-from gradcli.train.published.names import Origin, origins
-from gradcli.train.published.shape import shape_in
+from gradcli.train.published.folder import files_in, tensors_in
+from gradcli.train.published.names import HEAD, Origin, origins
+from gradcli.train.published.shape import Kind, shape_in
 from gradcli.train.safetensors_file import Stored
 from gradcli.train.state import as_tensor, dtype_name, readable
-from gradcli.wording import quantity, verb
+from gradcli.wording import listed, quantity, verb
 
 if TYPE_CHECKING:
     from gradcli.engine import Tensor, nn
@@ -25,37 +25,55 @@ _HALVES = 1 << 18  # bytes of float16 that become numbers of Python's at once
 
 
 def take_over_published(model: nn.Module, folder: Path, names: Collection[str]) -> str:
-    """Copy the weights called `names` out of a folder; gives a line to show.
-
-    All is compared before any is copied.
+    """Copy the weights called `names` out of a folder; gives a line to show, with what is unused.
 
     Raises:
         CheckpointError: something is missing, or of another shape or type.
     """
-    sources, weights = origins(model, shape_in(folder).kind), model.state_dict()
-    wanted = {name: sources[name] for name in names if name in sources}
-    stored = {name: one for part in tensors_in(folder) for name, one in part.items()}
+    tensors, kind = tensors_in(files_in(folder)), shape_in(folder).kind
+    count, unused = copy_weights(model, tensors, kind, names, shown(folder))
+    line = f"{quantity(count, 'weight')} {verb(count, 'begins', 'begin')} as in {shown(folder)}"
+    if not unused:
+        return line
+    number = quantity(len(unused), "tensor")
+    return f"{line}; {number} there {verb(len(unused))} not used: {listed(unused, 3)}"
+
+
+def copy_weights(
+    model: nn.Module,
+    tensors: Mapping[str, Stored],
+    kind: Kind,
+    names: Collection[str],
+    source: str,
+) -> tuple[int, list[str]]:
+    """Copy the weights called `names` from tensors by their published names.
+
+    All is compared before any is copied; messages name the `source`. Gives how many weights that
+    were, and the tensors that no weight of the model is made of.
+
+    Raises:
+        CheckpointError: something is missing, or of another shape or type.
+    """
+    parts, weights = origins(model, kind), model.state_dict()
+    chosen = {name: parts[name] for name in names if name in parts}
     problems = [
         problem
-        for name, origin in wanted.items()
-        if (problem := _problem(name, weights[name], origin, stored))
+        for name, origin in chosen.items()
+        if (problem := _problem(name, weights[name], origin, tensors))
     ]
     if problems:
-        share = f"{len(problems)} of {quantity(len(wanted), 'weight')}"
+        share = f"{len(problems)} of {quantity(len(chosen), 'weight')}"
+        cure = "`gradcli init FOLDER --data TEXT` writes the layers of the model in a folder"
         raise CheckpointError(
-            f"pretrained: {share} {verb(len(problems), 'does', 'do')} not come from "
-            f"{shown(folder)}: {problems[0]}",
+            f"{share} {verb(len(problems), 'does', 'do')} not come from {source}: {problems[0]}",
             code="E704",
-            notes=(
-                *problems[1:],
-                "`gradcli init FOLDER` writes the layers of the model in a folder",
-            ),
+            notes=(*problems[1:], cure),
         )
     with engine.no_grad():
-        for name, origin in wanted.items():
-            weights[name].copy_(_values(origin, weights[name], stored))
-    beginning = f"{quantity(len(wanted), 'weight')} {verb(len(wanted), 'begins', 'begin')}"
-    return f"{beginning} as in {shown(folder)}"
+        for name, origin in chosen.items():
+            weights[name].copy_(_values(origin, weights[name], tensors))
+    used = {name for origin in parts.values() for name in origin.names} | {HEAD}
+    return len(chosen), [name for name in tensors if name not in used]
 
 
 def _problem(name: str, tensor: Tensor, origin: Origin, stored: Mapping[str, Stored]) -> str:

@@ -9,6 +9,8 @@ from gradcli.engine import nn
 from gradcli.errors import CheckpointError
 from gradcli.train.published.shape import Kind
 
+# The weight of the head, which tied models may store once more.
+HEAD = "lm_head.weight"
 Part = tuple[nn.Module, str]  # a module of the model, and the name of it there
 
 
@@ -94,7 +96,7 @@ def _of_gpt2(model: _Anatomy) -> Iterator[Part]:
         yield block.mlp[0], f"h.{i}.mlp.c_fc"
         yield block.mlp[2], f"h.{i}.mlp.c_proj"
     yield model.norm, "ln_f"
-    yield model.head, "lm_head"
+    yield model.head, HEAD.removesuffix(".weight")
 
 
 def _of_llama(model: _Anatomy) -> Iterator[Part]:
@@ -112,7 +114,7 @@ def _of_llama(model: _Anatomy) -> Iterator[Part]:
         yield block.mlp[0], f"{inside}.mlp.gate_proj {inside}.mlp.up_proj"
         yield block.mlp[2], f"{inside}.mlp.down_proj"
     yield model.norm, "model.norm"
-    yield model.head, "lm_head"
+    yield model.head, HEAD.removesuffix(".weight")
 
 
 def _origin_in_gpt2(there: str, part: str) -> Origin:

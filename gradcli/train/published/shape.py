@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from gradcli.data.files import read, regular_size, shown, text_of
+from gradcli.data.files import json_in, shown
 from gradcli.dataclass import dataclass
 from gradcli.errors import DataError
 from gradcli.wording import listed
@@ -75,12 +74,7 @@ def shape_in(folder: Path) -> Shape:
             f"{shown(folder)} holds no {FILE}; a model is a folder with {FILE}, model.safetensors "
             "and tokenizer.json"
         )
-    if regular_size(path) > _LIMIT:
-        raise DataError(f"{shown(path)}: more than {_LIMIT} bytes", code="E302")
-    try:
-        values = json.loads(text_of(read(path), shown(path)))
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{shown(path)}: not JSON: {error}", code="E302") from None
+    values = json_in(path, _LIMIT)
     if not isinstance(values, dict):
         raise DataError(f"{shown(path)}: expected an object", code="E304")
     entries = _Entries(values, shown(path))
