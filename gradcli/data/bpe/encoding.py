@@ -74,8 +74,8 @@ def _cut(text: str, begin: int, tokenizer: Tokenizer) -> int:
         cut = match.start()
         if number == _TRIES or len(text) - cut < _AROUND:
             break
-        left, right = text[cut - _AROUND : cut], text[cut : cut + _AROUND]
-        parts = tokenizer.encode_all([left + right, left, right])
+        before, behind = text[cut - _AROUND : cut], text[cut : cut + _AROUND]
+        parts = tokenizer.encode_all([before + behind, before, behind])
         if parts[0] == parts[1] + parts[2]:
             return cut
     return 0

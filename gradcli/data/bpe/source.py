@@ -23,7 +23,7 @@ from gradcli.data.facts import DataFacts
 from gradcli.data.files import expanded, gzip_notes, load, locate, regular_size, shown
 from gradcli.data.prepared.cache import cache_folder
 from gradcli.data.samples import imagined
-from gradcli.data.split import cut
+from gradcli.data.split import cut, parts_of
 from gradcli.data.tabular.table_files import by_role, files_of, locate_files, text_size
 from gradcli.data.text import DEFAULT_SPLIT, too_few, windows_of
 from gradcli.data.token_windows import Shard, TokenWindows, pieces_of, stored_as, whole
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from gradcli.data.prepared.writer import Writer
     from gradcli.data.text import TextSource
 
+_SHARES = 10**6  # into which a text is thought to be cut
 SMALL = 1 << 20  # bytes of texts that are encoded at each start
 TRAINED_FROM, READER, VERSION = "tokenizer", "bpe", 1  # of prepared data
 ROLE = "tokenizer"  # of its hash
@@ -117,18 +118,23 @@ class BpeText:
     @property
     def _training_share(self) -> float:
         """The training split's of the text, which has no tokens yet that could be counted."""
-        parts = cut(self.source.split or DEFAULT_SPLIT, 10**6)
-        return len(parts["train"]) / 10**6
+        split = parts_of(self.source.split or DEFAULT_SPLIT)
+        counts = sum(size for size in split.values() if isinstance(size, int))
+        parts = cut(split, counts or _SHARES)
+        return len(parts["train"]) / (counts or _SHARES)
 
     def _training_texts(self, advance: Advance | None = None) -> Iterator[str]:
         """The first bytes of the text, as many as the training split's share."""
-        paths = self.files.values()
-        left = int(self._training_share * sum(len(t.encode()) for t, _ in self._parts(paths)))
+        paths = list(self.files.values())
+        total = text_size(paths) if self.source.key is None else None
+        if total is None:  # known once all is read
+            total = sum(len(text.encode()) for text, _ in self._parts(paths))
+        rest = int(self._training_share * total)
         for text, _ in self._parts(paths, advance):
             content = text.encode()
-            yield text if len(content) <= left else content[:left].decode(errors="ignore")
-            left -= len(content)
-            if left <= 0:
+            yield text if len(content) <= rest else content[:rest].decode(errors="ignore")
+            rest -= len(content)
+            if rest <= 0:
                 return
 
     def _sources(self) -> dict[str, tuple[Path, str]]:
@@ -161,12 +167,11 @@ class BpeText:
     def _rows(self, files: Iterable[Path]) -> Tensor:
         """The tokens of files, in memory."""
         code = code_of(self.tokenizer.vocab)
-        whole = array(code)
+        tokens = array(code)
         for some in encoded(self._parts(files), self.tokenizer):
-            whole.extend(some)
-        dtype, inner = stored_as(whole.itemsize)
-        flat = engine.frombuffer(whole.tobytes(), dtype=dtype)
-        return flat.reshape(len(whole), *inner)
+            tokens.extend(some)
+        dtype, inner = stored_as(tokens.itemsize)
+        return engine.frombuffer(tokens.tobytes(), dtype=dtype).reshape(len(tokens), *inner)
 
     # -- what a source does ----------------------------------------------------------------------
 
@@ -224,8 +229,15 @@ class BpeText:
             splits=dict(self._splits(text.rows)),
             sha256={**text.sha256, ROLE: self.tokenizer.sha256},
             files={role: str(path) for role, path in self.files.items()},
-            notes=tuple(note for path in self.files.values() for note in gzip_notes(path)),
+            notes=(*self._notes(), *(n for path in self.files.values() for n in gzip_notes(path))),
         )
+
+    def _notes(self) -> Iterator[str]:
+        if self.tokenizer.end is None and (self.source.key is not None or len(self.files) > 1):
+            yield (
+                "documents follow each other without a token between them: the tokenizer has none "
+                "of a usual name; data.end names one"
+            )
 
     def misfits(self, facts: DataFacts) -> Iterator[tuple[str, str]]:
         """Fields of facts that are not of this tokenizer, each with what is expected."""
@@ -236,7 +248,7 @@ class BpeText:
 
     def new_inputs(self, path: Path, facts: DataFacts) -> Unseen:
         """Windows of another text, end to end; the last one ends where the text ends."""
-        tokens = _listed(self._rows([path]))
+        tokens = whole(self._rows([path])).tolist()
         inputs, starts = windows_of(tokens, facts, shown(path))
         return Unseen(inputs, [f"{path.name}:{at}" for at in starts], range(len(starts)))
 
@@ -258,10 +270,3 @@ def located(
         folder = root / expanded(tokenizer)
         tokenizer = str(folder.absolute() if folder.is_dir() else locate(tokenizer, root))
     return locate_files(file, root), tokenizer
-
-
-def _listed(rows: Tensor) -> array[int]:
-    """Tokens as plain numbers."""
-    numbers = array("q")
-    numbers.frombytes(whole(rows).memoryview())
-    return numbers

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Mapping
 from pathlib import Path
@@ -89,13 +90,32 @@ def test_prepared_tokens_are_those_in_memory(
     assert {name: one.size for name, one in outline.items()} == memory.facts.sizes
 
 
-def test_a_tokenizer_is_trained_on_the_training_split_alone(folder: Path) -> None:
-    text = "abcd " * 900 + "wxyz " * 100
+SPLITS: list[Any] = [None, {"train": 900, "val": 90, "test": 10}, {"train": "90%", "val": "10%"}]
+
+
+@pytest.mark.parametrize("split", SPLITS, ids=str)
+@pytest.mark.parametrize("key", [None, "text"])
+def test_a_tokenizer_is_trained_on_the_training_split_alone(
+    split: Any, key: str | None, folder: Path
+) -> None:
+    words = ["abcd "] * 80 + ["klmn "] * 10 + ["wxyz "] * 10
+    lines = [word * 10 for word in words]
+    text = "\n".join(json.dumps({"text": line}) for line in lines) if key else "".join(lines)
     (folder / "c.txt").write_text(text)
-    data = text_source(folder, file="c.txt", tokenizer={"train": 280})
+    data = text_source(folder, file="c.txt", tokenizer={"train": 280}, split=split, key=key)
     names = "".join(data.bpe.tokenizer.numbers)
     assert "abcd" in names
+    assert "klmn" in names
     assert "wx" not in names
+
+
+def test_documents_without_a_token_between_them_are_told(folder: Path) -> None:
+    write_tokenizer(folder / "words.json", "words")
+    for file, told in (("*.txt", True), ("a.txt", False)):
+        notes = text_source(folder, file=file, tokenizer="words.json").load().notes
+        assert any("data.end names one" in note for note in notes) == told
+    named = text_source(folder, file="*.txt", tokenizer="words.json", end="<unk>")
+    assert named.load().notes == ()
 
 
 def test_new_texts_are_cut_like_the_text_that_was_trained_on(folder: Path) -> None:
