@@ -47,7 +47,7 @@ def attention(torch: Any, ours: nn.Module, translate: Translate) -> Any:
             batch, steps, _ = input.shape
             parts = self.qkv(input).split([width, inner, inner], -1)
             q, k, v = (x.view(batch, steps, -1, ours.head_dim).transpose(1, 2) for x in parts)
-            found = attend(
+            heads = attend(
                 turn(self.q_norm(q)),
                 turn(self.k_norm(k)),
                 v,
@@ -56,7 +56,7 @@ def attention(torch: Any, ours: nn.Module, translate: Translate) -> Any:
                 is_causal=ours.causal and ours.window is None and ours.slopes is None,
                 enable_gqa=ours.kv_heads != ours.heads,
             )
-            return self.out(found.transpose(1, 2).reshape(batch, steps, width))
+            return self.out(heads.transpose(1, 2).reshape(batch, steps, width))
 
     return Heads()
 

@@ -130,9 +130,9 @@ def metric_exists(
     `later` are splits that are measured too, but only after the last step.
     """
     split, dot, metric = name.partition(".")
-    known = ["loss", *metrics]
+    names = ["loss", *metrics]
     if not dot and splits:
-        return f"'{name}' names no split; write {' or '.join(_with_split(name, known, splits))}"
+        return f"'{name}' names no split; write {' or '.join(_with_split(name, names, splits))}"
     if split in later:
         return (
             f"the split '{split}' is measured at the end only; "
@@ -140,10 +140,10 @@ def metric_exists(
         )
     if split not in splits:
         return f"there is no split '{split}' to measure on; here: {', '.join(splits) or 'none'}"
-    if metric not in known:
-        near = closest(metric, known)
+    if metric not in names:
+        near = closest(metric, names)
         hint = f"; did you mean '{split}.{near}'?" if near else ""
-        return f"metric '{metric}' is not measured; here: {', '.join(known)}{hint}"
+        return f"metric '{metric}' is not measured; here: {', '.join(names)}{hint}"
     if metric in metrics and metrics[metric].table:
         numbers = ["loss", *(one for one, other in metrics.items() if not other.table)]
         return (
@@ -153,12 +153,12 @@ def metric_exists(
     return ""
 
 
-def _with_split(name: str, known: Sequence[str], splits: Sequence[str]) -> list[str]:
+def _with_split(name: str, names: Sequence[str], splits: Sequence[str]) -> list[str]:
     """What a name without a dot may mean: 'val_loss' is val.loss, 'loss' that of each split."""
-    meant = [split for split in splits if name.startswith(split)]
-    metric = closest(re.sub(rf"^(?:{'|'.join(splits)})[\W_]?", "", name), known)
-    metrics = known if metric is None else [metric]
-    return [f"{split}.{one}" for split in meant or splits for one in metrics]
+    own = [split for split in splits if name.startswith(split)]
+    metric = closest(re.sub(rf"^(?:{'|'.join(splits)})[\W_]?", "", name), names)
+    metrics = names if metric is None else [metric]
+    return [f"{split}.{one}" for split in own or splits for one in metrics]
 
 
 def _judges(name: str, metrics: Mapping[str, Metric]) -> str:

@@ -95,17 +95,17 @@ class Grouped:
 
     def _options(self, model: nn.Module) -> dict[str, dict[str, Any]]:
         """What each parameter by name has of its own; a later group goes over an earlier one."""
-        found: dict[str, dict[str, Any]] = {}
+        options: dict[str, dict[str, Any]] = {}
         if self.apart:
             others = dict(model.named_parameters()).keys() - hidden_matrices(model)
-            found = {name: dict(self.apart) for name in others}
+            options = {name: dict(self.apart) for name in others}
         for name in select(model, self.no_decay, "optim.no_decay"):
-            found[name] = {**found.get(name, {}), "weight_decay": 0.0}
+            options[name] = {**options.get(name, {}), "weight_decay": 0.0}
         for number, given in enumerate(self.groups):
             own = {key: value for key, value in given.items() if key != "match"}
             for name in select(model, given["match"], f"optim.groups.{number}.match"):
-                found[name] = {**found.get(name, {}), **own}
-        return found
+                options[name] = {**options.get(name, {}), **own}
+        return options
 
 
 def hidden_matrices(model: nn.Module) -> set[str]:
@@ -143,10 +143,10 @@ def choose_optimizer(node: Node | None, report: Report) -> Chosen | None:
     if chosen is None or values is None or groups is None:
         return None
     apart = {"adamw": True} if chosen.name == "muon" else {}
-    made = Grouped(chosen.made, values["no_decay"], groups, apart)
+    grouped = Grouped(chosen.made, values["no_decay"], groups, apart)
     written = {"no_decay": values["no_decay"], "groups": groups}
     shown = {key: value for key, value in written.items() if key in shared}
-    return Chosen(chosen.name, {**chosen.values, **shown}, made)
+    return Chosen(chosen.name, {**chosen.values, **shown}, grouped)
 
 
 def _is_shared(key: str, section: Node) -> bool:

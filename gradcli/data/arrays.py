@@ -214,9 +214,9 @@ class Arrays(Cached, ScaledTargets, OwnPictures):
         opened: dict[Path, Opened] = {}
         if read(path, len(npy.ZIP)) == npy.ZIP:
             name = facts.array or _only_name(path)
-            header, large = npz_header(path, name), is_large(npz_header(path, name))
+            header = npz_header(path, name)
             shape = _new_shape(header, facts, shown(path))
-            numbers = npz_tensor(path, name, opened, self.cache, large=large)
+            numbers = npz_tensor(path, name, opened, self.cache, large=is_large(header))
         else:
             header = npy_header(path)
             shape = _new_shape(header, facts, shown(path))

@@ -197,10 +197,11 @@ class SelfAttention(StatefulModule):
         """The options."""
         shared = "" if self.kv_heads == self.heads else f", kv_heads={self.kv_heads}"
         own = "" if self.out.in_features == self.dim else f", head_dim={self.head_dim}"
-        further = {"window": self.window, "softcap": self.softcap}
-        shown = "".join(f", {name}={value}" for name, value in further.items() if value is not None)
+        options = {"window": self.window, "softcap": self.softcap}
+        pairs = (f", {name}={value}" for name, value in options.items() if value is not None)
+        rest = "".join(pairs)
         alibi = "" if self.slopes is None else ", alibi=True"
-        return f"{self.dim}, heads={self.heads}{shared}{own}, causal={self.causal}{shown}{alibi}"
+        return f"{self.dim}, heads={self.heads}{shared}{own}, causal={self.causal}{rest}{alibi}"
 
 
 def _distances(queries: int, keys: int, dtype: DType) -> Tensor:

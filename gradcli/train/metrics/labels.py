@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from gradcli import engine
@@ -158,11 +159,14 @@ class BitsPerByte(BitsPerCharacter):
 class _BitsPerByte(BitsPerByte):
     lengths: tuple[int, ...] = ()
 
+    @cached_property
+    def _table(self) -> Tensor:
+        return engine.tensor(self.lengths, dtype=engine.int64)
+
     def state(self, outputs: Tensor, targets: Tensor) -> State:
         """The sum of the logarithms, and of the bytes."""
-        lengths = engine.tensor(self.lengths, dtype=engine.int64, device=targets.device)
-        bytes_ = lengths[targets.flatten()].sum()
-        return {"total": super().state(outputs, targets)["total"], "count": bytes_}
+        lengths = self._table.to(targets.device)[targets.flatten()]
+        return {"total": super().state(outputs, targets)["total"], "count": lengths.sum()}
 
 
 def label_rows(outputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
