@@ -6,7 +6,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
@@ -224,7 +224,9 @@ class CsvSource(InTime, ScaledTargets, Cached):
         cache, files = cache_folder(self.cache), self.places()
         hashes = sha256_of_all(files.values(), reader_ahead(next(iter(files.values()))), cache)
         sources = {role: (path, hashes[path]) for role, path in files.items()}
-        recipe = Recipe("csv", VERSION, self._shaping(), sources)
+        # A set of another version of gradcli, which keeps other facts, is another set.
+        keys = {**self._shaping(), "facts": [field.name for field in fields(DataFacts)]}
+        recipe = Recipe("csv", VERSION, keys, sources)
         return prepared(recipe, lambda writer: self._write(writer, files), cache)
 
     def _shaping(self) -> dict[str, Any]:

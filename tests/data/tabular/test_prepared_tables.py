@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import pytest
 from gradcli.data import csv, small_table
 from gradcli.data.csv import CsvSource
 from gradcli.data.dataset import LoadedData
+from gradcli.data.facts import DataFacts
 from gradcli.data.prepared import identity, progress
 from gradcli.engine.device import meta
 from gradcli.errors import DataError
@@ -116,6 +117,25 @@ def test_other_keys_are_another_set(
     source.load()
     replace(source, target_scale="none").load()
     replace(source, **change).load()
+    assert len(opened) == 2
+
+
+@dataclass(frozen=True)
+class LaterFacts(DataFacts):
+    """Those of a version that keeps one more."""
+
+    later: int = 0
+
+
+@pytest.mark.usefixtures("large")
+def test_versions_that_keep_other_facts_stand_beside_each_other(
+    source: CsvSource, opened: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source.load()
+    with monkeypatch.context() as later:
+        later.setattr(csv, "DataFacts", LaterFacts)
+        source.load()
+    source.load()
     assert len(opened) == 2
 
 
