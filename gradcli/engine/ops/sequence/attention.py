@@ -19,7 +19,7 @@ from gradcli.engine.ops.elementwise.activation import Cap
 from gradcli.engine.sample import none, sample, truth, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
-from gradcli.errors import DTypeError, OptionError, ShapeError
+from gradcli.errors import DTypeError, GradcliError, OptionError, ShapeError
 
 _NAME = "scaled_dot_product_attention"
 Gradients = tuple[Array | None, ...]
@@ -168,10 +168,15 @@ class AttentionOp(Op[Tensor]):
         if composed:
             seen = None if mask is None else mask.array
             _check(query.array, key.array, value.array, seen, options.get("is_causal", False))
-            with autocast(enabled=False):
-                if query.dtype is dtypes.bfloat16 and options.get("softcap") is not None:
-                    return _rounded_once(query, key, value, mask, **options)
-                return _composed(query, key, value, mask, **options)
+            rounds = query.dtype is dtypes.bfloat16 and options.get("softcap") is not None
+            try:
+                with autocast(enabled=False):
+                    return (_rounded_once if rounds else _composed)(
+                        query, key, value, mask, **options
+                    )
+            except (GradcliError, OverflowError, ValueError) as error:
+                self._refuse_numbers(error, options)
+                raise
         return super().__call__(query, key, value, mask, **options)
 
 
