@@ -13,9 +13,10 @@ from gradcli.engine.optim import lr_scheduler
 from gradcli.engine.table import OPS
 
 TABLE = Path(__file__).parent.parent / "docs" / "parity.md"
-# test_nn_positions.py, test_nn_attention.py and test_softcap.py of tests/engine hold them to
-# their papers' formulas, test_nn_key_value_cache.py states to sequences that come at once.
+# test_nn_positions.py, test_nn_attention.py, test_nn_lora.py and test_softcap.py of tests/engine
+# hold them to their papers' formulas, test_nn_key_value_cache.py states to whole sequences.
 NOT_IN_TORCH = {
+    "LoRALinear",
     "Positions",
     "RotaryEmbedding",
     "SelfAttention",

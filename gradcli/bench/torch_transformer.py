@@ -143,8 +143,30 @@ def _copied(torch: Any, tensor: Tensor) -> Any:
     return torch.from_dlpack(tensor.detach()).clone()
 
 
+def lora_linear(torch: Any, ours: nn.Module, translate: Translate) -> Any:
+    """A frozen matrix with a product of two thin ones beside it."""
+    del translate
+
+    class Sum(torch.nn.Linear):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__(ours.in_features, ours.out_features, ours.bias is not None)
+            for parameter in self.parameters():
+                parameter.requires_grad_(False)
+            self.lora_A = torch.nn.Parameter(torch.empty(ours.rank, ours.in_features))
+            self.lora_B = torch.nn.Parameter(torch.empty(ours.out_features, ours.rank))
+
+        def forward(self, x: Any) -> Any:
+            seen = torch.nn.functional.dropout(x, ours.dropout, self.training)
+            return super().forward(x) + ours.alpha / ours.rank * (
+                seen @ self.lora_A.T @ self.lora_B.T
+            )
+
+    return Sum()
+
+
 WRITTEN: dict[str, Callable[[Any, nn.Module, Translate], Any]] = {
     "Positions": positions,
     "SelfAttention": attention,
     "TransformerBlock": block,
+    "LoRALinear": lora_linear,
 }

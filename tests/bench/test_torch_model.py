@@ -172,6 +172,7 @@ MODELS |= {
             nn.SelfAttention(12, 3, qk_norm="rms", head_dim=6, window=3, qkv_bias=True, bias=False),
             nn.SelfAttention(12, 6, 3, qk_norm="rms_plain", alibi=True, window=4, softcap=1.5),
             nn.SelfAttention(12, 3, alibi=True, causal=False),
+            nn.LoRALinear(nn.Linear(12, 12), 3, 6.0),
         ),
         (2, 7, 12),
     ),

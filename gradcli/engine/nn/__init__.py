@@ -17,6 +17,7 @@ from gradcli.engine.nn.instance_norm import *
 from gradcli.engine.nn.key_value_cache import *
 from gradcli.engine.nn.layer_norm import *
 from gradcli.engine.nn.linear import *
+from gradcli.engine.nn.lora import *
 from gradcli.engine.nn.loss import *
 from gradcli.engine.nn.module import *
 from gradcli.engine.nn.padding import *

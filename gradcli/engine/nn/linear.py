@@ -55,6 +55,19 @@ class Linear(Affine):
         self.out_features = out_features
         self._make((out_features, in_features), out_features, bias, dtype)
 
+    @staticmethod
+    def of(weight: Parameter, bias: Parameter | None = None) -> Linear:
+        """The layer of these parameters, (out_features, in_features) and (out_features,)."""
+        layer = Linear.__new__(Linear)
+        Module.__init__(layer)
+        layer._take(weight, bias)
+        return layer
+
+    def _take(self, weight: Parameter, bias: Parameter | None) -> None:
+        self.out_features, self.in_features = weight.shape
+        self.weight = weight
+        self.register_parameter("bias", bias)
+
     @step_by_step
     def forward(self, input: Tensor) -> Tensor:
         """The affine map input @ weight.T + bias."""
