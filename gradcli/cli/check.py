@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, field
+from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from gradcli.wording import byte_size, quantity, verb
 
 if TYPE_CHECKING:
     from gradcli.config import Config
+    from gradcli.config.build import Special
     from gradcli.config.trust import Trust
     from gradcli.train.value_origins import ValueOrigin
 
@@ -90,11 +91,11 @@ def _print_schema(ctx: click.Context, configs: bool, tables: bool) -> None:
 
 @dataclass(frozen=True)
 class Checked:
-    """A config that is right, with the sizes of its frozen parameters, or what is wrong with it."""
+    """A config that is right, with what is special of its parameters, or what is wrong with it."""
 
     path: Path
     config: Config | None = None
-    frozen: Mapping[str, int] = field(default_factory=dict)
+    special: Special | None = None
     error: ErrorGroup | None = None
 
 
@@ -118,7 +119,7 @@ def _as_object(checked: Checked, with_origins: bool = False) -> dict[str, Any]:
             from gradcli.config.own_code import hashes
 
             found["code"] = hashes(config.code)
-        found["frozen"] = list(checked.frozen)
+        found["frozen"] = list(checked.special.frozen) if checked.special else []
         found["warnings"] = [output.as_object(each) for each in config.warnings]
         found["parameters"] = sum(layer.parameters for layer in config.model)
         found["steps"] = config.steps
@@ -186,6 +187,18 @@ def _from(origin: ValueOrigin) -> str:
     return f"{origin.place or origin.origin}{note}"
 
 
+def _show_special(special: Special) -> None:
+    """What is frozen, and what LoRA adds."""
+    if special.frozen:
+        names = list(special.frozen)
+        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+        total = sum(special.frozen.values())
+        output.say(f"frozen: {total:,} of them, in {', '.join(names[:SHOWN])}{more}")
+    if special.adapters:
+        total, layers = sum(special.adapters.values()), len(special.adapters) // 2
+        output.say(f"lora: {total:,} more, in A and B of {quantity(layers, 'linear layer')}")
+
+
 def _show_layers(checked: Checked, config: Config) -> None:
     """The layers, and what the training needs."""
     from gradcli.config.build import layer_lines
@@ -196,12 +209,8 @@ def _show_layers(checked: Checked, config: Config) -> None:
     output.say(f"{checked.path}: {config.name}, {samples}, {steps}", "heading")
     for line in layer_lines(config.model, total=True, width=output.width(sys.stdout)):
         output.say(line)
-    if checked.frozen:
-        names = list(checked.frozen)
-        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-        output.say(
-            f"frozen: {sum(checked.frozen.values()):,} of them, in {', '.join(names[:SHOWN])}{more}"
-        )
+    if checked.special:
+        _show_special(checked.special)
     if config.memory:
         persistent, arena = byte_size(config.memory.persistent), byte_size(config.memory.arena)
         output.say(

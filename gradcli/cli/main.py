@@ -27,6 +27,7 @@ COMMANDS = {
     "resume": "Continue a run exactly where it stopped.",
     "eval": "Measure a run on a split of its data.",
     "predict": "Apply a run to files.",
+    "export": "Write the weights of a run for other programs.",
     "compare": "Compare runs, and say why their bits differ.",
     "runs": "List all runs; `runs clean` removes old ones.",
     "data": "List, make, verify and remove prepared data.",

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradcli import engine
 from gradcli.config import own_code
 from gradcli.config.crosscheck import place_of
+from gradcli.config.lora import adapt, select_linear
 from gradcli.config.loss_fits import target_kind
 from gradcli.config.losses import OUTPUTS
 from gradcli.config.node import Path as Keys
@@ -19,7 +20,9 @@ from gradcli.config.target_scale import scale_of
 from gradcli.config.value_origins import origins_of
 from gradcli.data import LoadedData
 from gradcli.data.targets import absent_classes, target_notes, with_targets
+from gradcli.dataclass import dataclass
 from gradcli.engine import nn, optim
+from gradcli.engine.nn.lora import is_adapter
 from gradcli.errors import ConfigError, DeviceError, ErrorGroup, GradcliError, OptionError
 from gradcli.table import Column, lines
 from gradcli.train.job import Job, as_they_are
@@ -56,7 +59,7 @@ def _job(config: Config, dataset: LoadedData) -> Job:
 def job_of(config: Config, dataset: LoadedData) -> Job:
     """The job on this data, on the device where new tensors are made."""
     model = build_all(config.model)
-    _freeze(model, config)
+    _choose_trained(model, config)
     optimizer = _optimizer(model, config)
     measured = {name: metric.made for name, metric in config.metrics.items()}
     rising = direction_of(config.schedule.made.metric or "", measured) == "higher"
@@ -95,40 +98,58 @@ def _optimizer(model: nn.Module, config: Config) -> optim.Optimizer:
     return optimizer
 
 
-def check_patterns(config: Config) -> dict[str, int]:
-    """Refuse patterns that match nothing; gives the names and sizes of what `freeze` freezes.
+@dataclass(frozen=True)
+class Special:
+    """The sizes of parameters by name: of those that `freeze` and `lora` freeze, and of A and B."""
+
+    frozen: Mapping[str, int] = field(default_factory=dict)
+    adapters: Mapping[str, int] = field(default_factory=dict)
+
+
+def check_patterns(config: Config) -> Special:
+    """Refuse patterns that match nothing; gives what the others freeze and add.
 
     Only the model itself knows the names, so it is built.
     """
-    if not any(patterns for _, patterns, _ in _patterns(config)):
-        return {}
+    if not any(patterns for _, patterns, _ in (*_lora_patterns(config), *_patterns(config))):
+        return Special()
     try:
         with engine.device("meta"):
             model = build_all(config.model)
     except DeviceError:  # own code looks at numbers
         model = build_all(config.model)
-    _freeze(model, config)
-    return {name: p.numel() for name, p in model.named_parameters() if not p.requires_grad}
+    _choose_trained(model, config)
+    sizes = {name: p.numel() for name, p in model.named_parameters() if not p.requires_grad}
+    adapters = {name: p.numel() for name, p in model.named_parameters() if is_adapter(name)}
+    return Special(sizes, adapters)
 
 
-def _freeze(model: nn.Module, config: Config) -> None:
-    """No gradients for what `freeze` names; every pattern of the config is looked at first."""
-    errors = list(_misses(model, config))
+def _choose_trained(model: nn.Module, config: Config) -> None:
+    """What `lora` adds, and no gradients for what `freeze` names.
+
+    Every pattern of the config is looked at first.
+    """
+    errors = list(_misses(model, config, _lora_patterns(config)))
+    if not errors:
+        adapt(model, config.lora)
+        errors = list(_misses(model, config, _patterns(config)))
     if errors:
         raise ErrorGroup(errors)
     frozen = select(model, config.freeze, "freeze")
     parameters = dict(model.named_parameters())
     for name in frozen:
         parameters[name].requires_grad_(False)
-    if parameters and len(frozen) == len(parameters):
+    if frozen and not any(one.requires_grad for one in parameters.values()):
         place = config.written.map()["freeze"].place
         raise ErrorGroup(
             [ConfigError("freeze: nothing is left to train", code="E104", place=place)]
         )
 
 
-def _misses(model: nn.Module, config: Config) -> Iterator[GradcliError]:
-    for keys, patterns, find in _patterns(config):
+def _misses(
+    model: nn.Module, config: Config, lists: Iterable[tuple[Keys, Sequence[str], Find]]
+) -> Iterator[GradcliError]:
+    for keys, patterns, find in lists:
         for number, pattern in enumerate(patterns):
             try:
                 find(model, [pattern], ".".join(map(str, keys)))
@@ -137,8 +158,15 @@ def _misses(model: nn.Module, config: Config) -> Iterator[GradcliError]:
                 yield error
 
 
+def _lora_patterns(config: Config) -> Iterator[tuple[Keys, Sequence[str], Find]]:
+    """Those that choose among the layers as the config has them."""
+    if config.lora:
+        yield ("lora", "match"), config.lora.match, select_linear
+        yield ("lora", "train"), config.lora.train, select
+
+
 def _patterns(config: Config) -> Iterator[tuple[Keys, Sequence[str], Find]]:
-    """Every list of patterns: by which keys it is reached, and among what it chooses."""
+    """Every other list of patterns: by which keys it is reached, and among what it chooses."""
     yield ("freeze",), config.freeze, select
     for keys, patterns in config.optim.made.patterns():
         yield ("optim", *keys), patterns, select

@@ -10,6 +10,7 @@ from gradcli.config.containers import CONTAINERS
 from gradcli.config.grouping import GROUPS, grouping
 from gradcli.config.inits import INITS, filling
 from gradcli.config.layers import LAYERS
+from gradcli.config.lora import Lora
 from gradcli.config.losses import LOSSES
 from gradcli.config.optimizers import OPTIMIZERS
 from gradcli.config.planner import layer_schema, recomputed
@@ -39,6 +40,7 @@ def json_schema() -> Json:
         "schedule": _choice(SCHEDULES, definitions),
         "train": _map(schema_of(Settings), definitions),
         "pretrained": _map(schema_of(Pretrained), definitions),
+        "lora": _map(schema_of(Lora), definitions),
         "model": {"anyOf": [_layer_list(), {"type": "object"}]},
         "blocks": {"type": "object", "additionalProperties": _block(definitions)},
         "metrics": {"type": "array", "items": _metric(definitions), "uniqueItems": True},

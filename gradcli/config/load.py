@@ -23,6 +23,7 @@ from gradcli.config.containers import CONTAINERS
 from gradcli.config.grouping import choose_optimizer
 from gradcli.config.layers import LAYERS
 from gradcli.config.lints import lints
+from gradcli.config.lora import Lora
 from gradcli.config.losses import LOSSES
 from gradcli.config.memory import Memory, fitting
 from gradcli.config.merge import Reading, full, override
@@ -80,6 +81,7 @@ class Config:
         code: own Python files by name, as they were run.
         freeze: patterns of the parameters that are not trained.
         pretrained: the first weights; `from_` is an absolute path of a file.
+        lora: the thin matrices that are trained in place of the weights.
         root: the folder of the config; relative paths in it begin there.
         written: what the files and the overrides say, with places.
         warnings: what is allowed and probably not meant.
@@ -103,6 +105,7 @@ class Config:
     code: Mapping[str, str]
     freeze: tuple[str, ...]
     pretrained: Pretrained | None
+    lora: Lora | None
     root: Path
     written: Node
     warnings: tuple[GradcliError, ...]
@@ -186,6 +189,7 @@ class _Loading:
         schedule = choose_schedule(sections.get("schedule", Node("constant", root.place)), report)
         train = settings(sections.get("train"), report)
         taken = self._pretrained(sections.get("pretrained"))
+        lora = self._lora(sections.get("lora"))
         task = task_of(facts, source) if facts else None
         metrics = choose_metrics(sections.get("metrics"), task, report, code.metrics)
         expect = expectations(sections.get("expect"), report)
@@ -202,7 +206,7 @@ class _Loading:
         if layers:
             crosscheck.parameters(layers, crosscheck.place_of(root, "model"), report)
         if layers and facts and loss and values and not report.errors:
-            reach.weights_lint(layers, values["freeze"], facts, report)
+            reach.weights_lint(layers, lora, values["freeze"], facts, report)
             reach.outputs_lint(root, loss, layers[-1], facts, report)
         if code.broken:  # an unknown name may be one of its own
             report.errors[:] = [error for error in report.errors if error.code != UNKNOWN]
@@ -229,6 +233,7 @@ class _Loading:
             code=code.files,
             freeze=tuple(values["freeze"]),
             pretrained=taken,
+            lora=lora,
             root=self.path.parent,
             written=root,
             warnings=tuple(report.warnings),
@@ -254,6 +259,12 @@ class _Loading:
             self.report.errors.append(error)
             return None
         return replace(section, from_=str(file.resolve()))
+
+    def _lora(self, node: Node | None) -> Lora | None:
+        if node is None:
+            return None
+        values = check(node, schema_of(Lora), "lora.", self.report)
+        return None if values is None else Lora(**values)
 
     def _version(self, root: Node) -> None:
         node = root.map().get("gradcli")
@@ -346,6 +357,7 @@ def _resolved(config: Config, data_name: str) -> dict[str, Any]:
         "data": {"name": data_name, **_given(data)},
         "model": written_layers(config.model),
         **_taken(config),
+        **({"lora": listed(asdict(config.lora))} if config.lora else {}),
         **({"freeze": list(config.freeze)} if config.freeze else {}),
         "loss": config.loss.written(),
         "metrics": written_metrics(config.metrics),

@@ -33,7 +33,8 @@ def layers_of(shape: Shape) -> tuple[str, ...]:
     return (
         f"embed: {{dim: {shape.width}, std: 0.02, name: tokens}}",
         *(("positions",) if shape.kind == "gpt2" else ()),
-        f"repeat:\n      times: {shape.layers}\n      layers:\n        - {block}",
+        "repeat:\n      name: block\n"
+        f"      times: {shape.layers}\n      layers:\n        - {block}",
         f"{'layernorm' if shape.kind == 'gpt2' else 'rmsnorm'}: {_keys({'eps': shape.eps})}",
         f"linear: {{out: $data.vocab, bias: false{tied}}}",
     )

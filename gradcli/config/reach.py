@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli import engine
 from gradcli.config.layers import LAYERS
+from gradcli.config.lora import Lora, adapt
 from gradcli.config.loss_fits import classes_of, target_kind
 from gradcli.config.node import Node, Report
 from gradcli.config.planned import PlannedLayer, build_all
@@ -31,7 +32,11 @@ SOFTMAXES = {"softmax", "logsoftmax", "softmin"}
 
 
 def weights_lint(
-    layers: Sequence[PlannedLayer], freeze: Sequence[str], facts: Facts, report: Report
+    layers: Sequence[PlannedLayer],
+    lora: Lora | None,
+    freeze: Sequence[str],
+    facts: Facts,
+    report: Report,
 ) -> None:
     """Warn of weights that no gradient reaches, once for what cuts their way."""
     flat = {layer.index: layer for top in layers for layer in top.flat()}
@@ -43,7 +48,7 @@ def weights_lint(
         if device == "cpu" and sum(layer.parameters for layer in layers) > LARGEST:
             return
         try:
-            walk = _walk_back(layers, freeze, facts, cuts, device)
+            walk = _walk_back(layers, lora, freeze, facts, cuts, device)
         except Exception:  # own code that looks at numbers, or takes no zeros
             continue
         _say(walk, flat, cuts, report)
@@ -96,6 +101,7 @@ class _Walk:
 
 def _walk_back(
     layers: Sequence[PlannedLayer],
+    lora: Lora | None,
     freeze: Sequence[str],
     facts: Facts,
     cuts: Collection[str],
@@ -105,6 +111,7 @@ def _walk_back(
     try:
         with engine.device(device), engine.enable_grad():
             model = build_all(layers)
+            adapt(model, lora)
             for name in select(model, freeze, "freeze"):
                 model.get_parameter(name).requires_grad_(False)
             walk = _Walk({}, [], set(cuts))

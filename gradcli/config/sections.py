@@ -73,6 +73,11 @@ def top(
         "out); `optimizer: true` takes the optimizer's state too, and the schedule begins anew: "
         "[runs.md](runs.md)",
     ] = None,
+    lora: Annotated[
+        Any,
+        "thin matrices that are trained beside linear layers, in place of all weights: `match`, "
+        "`rank`, `alpha`, `dropout`, `train`: [pretrained.md](pretrained.md#fine-tuning-a-part)",
+    ] = None,
     extends: Annotated[
         Any, "a file, or a list of them, that this one is laid over; relative to this file"
     ] = None,

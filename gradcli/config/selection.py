@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from gradcli.config.fields import NOT_EMPTY
 from gradcli.engine.kind import Bound
+from gradcli.engine.nn.lora import LoRALinear
 from gradcli.errors import ConfigError
 from gradcli.registry import did_you_mean
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 Patterns = Annotated[list[str], Bound("a list of patterns such as bias, head or conv.weight")]
 Some = Annotated[list[str], NOT_EMPTY, Bound("a list of patterns such as bias or head")]
 Path = tuple[frozenset[str], ...]
+_RANGE = re.compile(r"([0-9]{1,9})-([0-9]{1,9})")
 
 
 def paths(model: nn.Module, names: Iterable[str]) -> dict[str, Path]:
@@ -36,7 +38,8 @@ def _path(model: nn.Module, name: str) -> Path:
     for step in steps:
         module = getattr(module, step)
         labels = getattr(module, "labels", ())
-        words = {step, type(module).__name__.lower(), *(word for word in labels if word)}
+        kind = "linear" if isinstance(module, LoRALinear) else type(module).__name__.lower()
+        words = {step, kind, *(word for word in labels if word)}
         found.append(
             frozenset(words | ({"norm"} if any("norm" in word for word in words) else set()))
         )
@@ -44,44 +47,58 @@ def _path(model: nn.Module, name: str) -> Path:
 
 
 def matches(pattern: str, path: Path) -> bool:
-    """Whether the pattern's pieces, between dots, name steps of the path that follow each other."""
+    """Whether the pattern's pieces, between dots, name steps of the path that follow each other.
+
+    A piece such as 0-8 names the steps with these numbers, both ends included.
+    """
     pieces = pattern.split(".")
     return any(
         all(
-            any(fnmatchcase(word, piece) for word in words)
+            any(_names(piece, word) for word in words)
             for piece, words in zip(pieces, path[begin:], strict=False)
         )
         for begin in range(len(path) - len(pieces) + 1)
     )
 
 
+def _names(piece: str, word: str) -> bool:
+    ends = _RANGE.fullmatch(piece)
+    if ends and word.isdecimal():
+        return int(ends[1]) <= int(word) <= int(ends[2])
+    return fnmatchcase(word, piece)
+
+
 def select(model: nn.Module, patterns: Sequence[str], where: str) -> set[str]:
     """The names of the parameters that one of the patterns matches; each must match some."""
-    return _selected(paths(model, dict(model.named_parameters())), patterns, where)
+    return among(paths(model, dict(model.named_parameters())), patterns, where)
 
 
 def select_state(model: nn.Module, patterns: Sequence[str], where: str) -> set[str]:
     """The same among parameters and buffers, all of them where there are no patterns."""
     known = paths(model, model.state_dict())
-    return _selected(known, patterns, where) if patterns else set(known)
+    return among(known, patterns, where) if patterns else set(known)
 
 
-def _selected(known: Mapping[str, Path], patterns: Sequence[str], where: str) -> set[str]:
+def among(
+    known: Mapping[str, Path], patterns: Sequence[str], where: str, what: str = "parameter"
+) -> set[str]:
+    """The names that one of the patterns matches; each must match some `what`."""
     chosen: set[str] = set()
     for pattern in patterns:
         found = {name for name, path in known.items() if matches(pattern, path)}
         if not found:
-            _nothing(pattern, known.values(), where)
+            _nothing(pattern, known.values(), where, what)
         chosen |= found
     return chosen
 
 
-def _nothing(pattern: str, known: Iterable[Path], where: str) -> None:
+def _nothing(pattern: str, known: Iterable[Path], where: str, what: str) -> None:
     words = {word for path in known for step in path for word in step}
     told = sorted(word for word in words if not re.fullmatch(r"\d+", word))
-    unknown = next((piece for piece in pattern.split(".") if piece not in words), pattern)
+    pieces = pattern.split(".")
+    unknown = next((one for one in pieces if not any(_names(one, word) for word in words)), pattern)
     raise ConfigError(
-        f"{where}: '{pattern}' matches no parameter of the model; "
+        f"{where}: '{pattern}' matches no {what} of the model; "
         + did_you_mean(unknown, words, f"known: {', '.join(told)}"),
         code="E103",
     )

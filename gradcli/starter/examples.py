@@ -134,6 +134,7 @@ _TOP = {
     "model: [flatten, dense: 64, linear: $data.classes]",
     "freeze": "freeze: ['0']",
     "pretrained": "pretrained: {from: mnist@best}",
+    "lora": "lora: {match: [linear], rank: 4}",
     "extends": "extends: base.yaml",
 }
 

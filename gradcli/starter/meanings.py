@@ -8,6 +8,7 @@ from typing import Any
 
 from gradcli.config.containers import CONTAINERS
 from gradcli.config.layers import LAYERS
+from gradcli.config.lora import Lora
 from gradcli.config.losses import LOSSES
 from gradcli.config.optimizers import OPTIMIZERS
 from gradcli.config.schedules import SCHEDULES
@@ -26,7 +27,11 @@ CHOICES: dict[str, Table] = {
     "optim": OPTIMIZERS,
     "schedule": SCHEDULES,
 }
-FIXED: dict[str, Callable[..., Any]] = {"train": Settings, "pretrained": Pretrained}
+FIXED: dict[str, Callable[..., Any]] = {
+    "train": Settings,
+    "pretrained": Pretrained,
+    "lora": Lora,
+}
 NAMES: dict[str, Table] = {
     "layer": {**LAYERS, **CONTAINERS},
     "loss": LOSSES,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli import engine
 from gradcli.dataclass import dataclass
+from gradcli.engine.nn.lora import LoRALinear, is_adapter
 from gradcli.errors import CheckpointError, GradcliError, RunError
 from gradcli.registry import did_you_mean
 from gradcli.train import checkpoint
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from gradcli.train.checkpoint import Meta
 
 # By these keys the parameters are put in order, and an optimizer's state has their numbers.
-ORDER = ("optim.no_decay", "optim.groups", "freeze")
+ORDER = ("optim.no_decay", "optim.groups", "lora", "freeze")
 _NO_STATE = "without pretrained.optimizer the weights alone are taken"
 
 
@@ -105,7 +106,13 @@ def take_over(
 
         return take_over_published(model, file, names)
     source = _read(file)
-    wanted = {name: one for name, one in model.state_dict().items() if name in names}
+    # Adapters that the file does not hold begin anew.
+    wanted = {
+        name: one
+        for name, one in model.state_dict().items()
+        if name in names and (name in source.model or not is_adapter(name))
+    }
+    _check_adapters(model, wanted, source, file)
     problems = _problems(wanted, source.model)
     if problems:
         share = f"{len(problems)} of {quantity(len(wanted), 'weight')}"
@@ -173,6 +180,29 @@ def _problem(name: str, tensor: Tensor, stored: Mapping[str, Stored]) -> str:
     return ""
 
 
+def _check_adapters(
+    model: nn.Module, wanted: Mapping[str, Tensor], source: Source, file: Path
+) -> None:
+    """Refuse weights that would lose the A and B that they were trained with, or their factor."""
+    theirs = {name for name in source.model if is_adapter(name)}
+    lost = {name.rpartition(".")[0] for name in theirs - wanted.keys()}
+    lost = {layer for layer in lost if f"{layer}.weight" in wanted}
+    if lost:
+        raise CheckpointError(
+            f"pretrained: {file} holds the A and B of lora beside {quantity(len(lost), 'layer')}, "
+            f"such as {min(lost)}, where the model has none",
+            code="E704",
+            notes=("`gradcli export RUN FILE --merge` adds them to the weights; begin with FILE",),
+        )
+    alpha = _at({} if source.meta is None else source.meta.config, "lora.alpha")
+    ours = {one.alpha for one in model.modules() if isinstance(one, LoRALinear)}
+    if theirs & wanted.keys() and alpha and ours != {alpha}:
+        raise CheckpointError(
+            f"pretrained: {file} was trained with lora.alpha {alpha}, the config has {ours.pop()}",
+            code="E704",
+        )
+
+
 def _misfits(
     state: State, memory: Mapping[str, Tensor], model: nn.Module, source: Source
 ) -> Iterator[str]:
@@ -198,6 +228,6 @@ def _misfits(
 
 
 def _at(config: Mapping[str, Any], key: str) -> Any:
-    """The list at a key of a resolved config; none is as good as an empty one."""
+    """The value at a key of a resolved config; none is as good as an empty list."""
     section, _, name = key.rpartition(".")
     return (config.get(section) or {} if section else config).get(name) or []

@@ -12,6 +12,7 @@ from tiny import Falling, go_on, tiny_job, train
 from gradcli import engine
 from gradcli.config import build, load
 from gradcli.engine import nn
+from gradcli.engine.nn.lora import add_lora
 from gradcli.errors import CheckpointError, ErrorGroup
 from gradcli.train.job import Ema
 from gradcli.train.pretrained import take_over
@@ -154,3 +155,31 @@ def test_a_file_without_an_optimizer_gives_no_state(job, tmp_path: Path) -> None
     with pytest.raises(CheckpointError, match="it is no checkpoint of gradcli"):
         made.begin()
     assert made.model.state_dict()["3.weight"].tolist()[9][15] != 2.0
+
+
+def adapted(alpha: float = 4.0, rank: int = 2) -> nn.Sequential:
+    model = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 4))
+    add_lora(model, ["2"], rank, alpha, 0.0)
+    return model
+
+
+def test_adapters_are_taken_where_the_file_has_them_and_begin_anew_otherwise(
+    tmp_path: Path,
+) -> None:
+    plain, trained, model = nn.Sequential(*adapted()), adapted(), adapted()
+    nn.merge_lora(plain)
+    nn.init.normal_(trained.get_parameter("2.lora_B"))
+    names = set(model.state_dict())
+    file = write(tmp_path / "plain.safetensors", dict(plain.state_dict()))
+    before = model.state_dict()["2.lora_A"].tolist()
+    assert take_over(model, file, names) == f"4 weights begin as in {file}"
+    assert model.state_dict()["2.lora_A"].tolist() == before
+    file = write(tmp_path / "adapted.safetensors", dict(trained.state_dict()))
+    assert take_over(model, file, names) == f"6 weights begin as in {file}"
+    for name, tensor in trained.state_dict().items():
+        assert engine.equal(model.state_dict()[name], tensor)
+    with pytest.raises(CheckpointError, match=r"lora beside 1 layer, such as 2, where the model"):
+        take_over(plain, file, set(plain.state_dict()))
+    assert take_over(plain, file, {"0.weight", "0.bias"}) == f"2 weights begin as in {file}"
+    with pytest.raises(CheckpointError, match=r"2.lora_A is F32\[2, 3\] in it, F32\[5, 3\]"):
+        take_over(adapted(rank=5), file, names)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from gradcli.dataclass import dataclass
 from gradcli.engine import nn
+from gradcli.engine.nn.lora import is_adapter
 from gradcli.errors import CheckpointError
 from gradcli.train.published.shape import Kind
 
@@ -41,6 +42,8 @@ def origins(model: nn.Module, kind: Kind) -> dict[str, Origin]:
         for part in module.state_dict():
             if module is whole.head and part == "weight" and whole.is_tied:
                 continue  # it is the embedding's
+            if is_adapter(part):
+                continue  # none is published with it
             result[names[id(module)] + part] = _ORIGINS[kind](there, part)
     return result
 

@@ -1,0 +1,54 @@
+"""`gradcli export`: the weights of a run as a file that other programs read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gradcli.cli import completion, options, output
+from gradcli.errors import ConfigError
+from gradcli.wording import quantity
+
+if TYPE_CHECKING:
+    from gradcli.config.trained import Trained
+
+SUFFIX = ".safetensors"
+
+
+@click.command("export")
+@click.argument("run", shell_complete=completion.runs)
+@click.argument("file", type=options.path, metavar="FILE.safetensors")
+@click.option("--merge", is_flag=True, help="Add the A and B of LoRA to the weights beside them.")
+@click.option("--overwrite", is_flag=True, help="Replace a FILE that is there.")
+@options.trained
+def command(
+    open_run: Callable[[bool], Trained], file: Path, merge: bool, overwrite: bool, as_json: bool
+) -> None:
+    """Write the weights of RUN to FILE, by their names in its model.
+
+    RUN is a path, a run's name or `last`; RUN@best, RUN@last or RUN@STEP names a checkpoint. With
+    averaged weights these are the averages.
+    """
+    if file.suffix != SUFFIX:
+        raise ConfigError(f"{file}: only {SUFFIX} is written; call it {file.stem}{SUFFIX}")
+    if file.exists() and not overwrite:
+        raise ConfigError(f"{file} is there already; give another name, or --overwrite")
+    trained = open_run(False)
+    from gradcli.cli.weights import weights
+    from gradcli.engine.nn import merge_lora
+    from gradcli.train.tensor_files import save_tensors
+
+    model = trained.job.model
+    if merge and not merge_lora(model):
+        raise ConfigError(f"{trained.path} was trained without lora; there is nothing to merge")
+    tensors = dict(model.state_dict())
+    save_tensors(file, tensors, {"run": trained.path.name, "step": str(trained.meta.step)})
+    if as_json:
+        output.say_json({"file": str(file), "step": trained.meta.step, "tensors": [*tensors]})
+        return
+    output.say(
+        f"{quantity(len(tensors), 'tensor')} of {trained.path}, {weights(trained)}, in {file}"
+    )
