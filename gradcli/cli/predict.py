@@ -26,6 +26,8 @@ OF_PROMPT = (
     "top_p",
     "repetition_penalty",
     "stop",
+    "stop_token",
+    "ignore_end",
     "samples",
     "seed",
     "cache_bf16",
@@ -80,6 +82,18 @@ def _not_empty(
     callback=_not_empty,
     metavar="TEXT",
     help="End right before TEXT; may be repeated.",
+)
+@click.option(
+    "--stop-token",
+    multiple=True,
+    callback=_not_empty,
+    metavar="TOKEN",
+    help="End at this token of the tokenizer; may be repeated.",
+)
+@click.option(
+    "--ignore-end",
+    is_flag=True,
+    help="Go on behind the end of a document, which a tokenizer marks.",
 )
 @options.count("--samples", "N", "Write N texts in one batch.", 1)
 @click.option(

@@ -110,12 +110,14 @@ class TrainedModel:
         seed: int = 0,
         repetition_penalty: float = 1.0,
         stop: str | Sequence[str] = (),
+        stop_token: str | Sequence[str] = (),
+        ignore_end: bool = False,
     ) -> str:
         """What a model of text writes behind a prompt, like `gradcli predict --prompt`."""
         prompt = Kind.of(str).taken_as("generate", "prompt", prompt)
         tokens = Kind.of(Count).taken_as("generate", "tokens", tokens)
-        stops = (stop,) if isinstance(stop, str) else tuple(stop)
-        if not all(stops):
+        stops, ends = ((x,) if isinstance(x, str) else tuple(x) for x in (stop, stop_token))
+        if not all(stops) or not all(ends):
             raise OptionError("generate: an empty text in stop would end it at once")
         how = Sampling(
             tokens,
@@ -125,6 +127,8 @@ class TrainedModel:
             seed,
             repetition_penalty=repetition_penalty,
             stop=stops,
+            stop_token=ends,
+            ignore_end=ignore_end,
         )
         with self._predictor.alone():
             return "".join(continued(self._job, prompt, how))

@@ -23,6 +23,8 @@ class Sampling:
     """How tokens are picked (see engine.nn.sampling.Sampler), of how many texts, and what ends one.
 
     Text number i is drawn with the seed `seed` + i. `cache_bf16` keeps keys and values in bfloat16.
+    The texts of `stop` and the tokens of `stop_token` end a text, and the token behind a document
+    does unless `ignore_end`.
     """
 
     tokens: int
@@ -33,6 +35,8 @@ class Sampling:
     step: int = 0
     repetition_penalty: float = 1.0
     stop: tuple[str, ...] = ()
+    stop_token: tuple[str, ...] = ()
+    ignore_end: bool = False
     samples: int = 1
     cache_bf16: bool = False
 
@@ -55,7 +59,10 @@ class Texts:
         if how.cache_bf16 and remark(job):
             raise ConfigError(f"--cache-bf16: this model {remark(job)}")
         source = job.dataset.source
-        self._spellers = [Speller(decoder_of(facts, source), how.stop) for _ in range(how.samples)]
+        ends = _stop_tokens(job, how)
+        self._spellers = [
+            Speller(decoder_of(facts, source), how.stop, ends) for _ in range(how.samples)
+        ]
         self._settings = job.settings
         sampler = Sampler(
             [
@@ -102,6 +109,22 @@ def remark(job: Job) -> str:
     """Why the job's model writes slowly; empty where it computes each step once."""
     reason = cache_obstacle(job.model)
     return reason and f"generates without cache: {reason}"
+
+
+def _stop_tokens(job: Job, how: Sampling) -> frozenset[int]:
+    """The tokens that end a text."""
+    source = job.dataset.source
+    if not is_bpe(source):
+        if how.stop_token:
+            raise ConfigError(
+                "--stop-token: this model has no tokenizer; --stop TEXT ends its texts"
+            )
+        return frozenset()
+    tokenizer = source.bpe.tokenizer
+    tokens = {tokenizer.number_of(token, "--stop-token") for token in how.stop_token}
+    if tokenizer.end is not None and not how.ignore_end:
+        tokens.add(tokenizer.end)
+    return frozenset(tokens)
 
 
 def _encoded(prompt: str, job: Job, key: str) -> list[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeGuard
 
 from gradcli.data.dataset import Source
@@ -91,17 +91,20 @@ def token_bytes(facts: Facts, unit: str | None) -> list[bytes]:
 class Speller:
     """The text of tokens that come one by one, up to the first of `stops`, which is left out.
 
-    What may be the beginning of a stop text is held
-    back until it is known.
+    So is a token of `stop_tokens`, which ends it too. What may be the beginning of a stop text is
+    held back until it is known.
 
     Attributes:
-        ended: a stop text has come.
+        ended: a stop text or token has come.
         tokens: how many came until then.
     """
 
-    def __init__(self, decoder: Decoder, stops: Sequence[str] = ()) -> None:
+    def __init__(
+        self, decoder: Decoder, stops: Sequence[str] = (), stop_tokens: Collection[int] = ()
+    ) -> None:
         self._decoder = decoder
         self._stops = stops
+        self._stop_tokens = stop_tokens
         self._held = ""
         self.ended = False
         self.tokens = 0
@@ -111,6 +114,9 @@ class Speller:
         if self.ended:
             return ""
         self.tokens += 1
+        if token in self._stop_tokens:
+            piece, self.ended = self.end(), True
+            return piece
         return self._shown(self._decoder.add(token))
 
     def end(self) -> str:

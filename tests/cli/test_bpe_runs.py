@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import shutil
 from collections.abc import Callable
@@ -159,3 +160,32 @@ def test_the_config_of_the_page_trains(gradcli: Callable[..., Ended]) -> None:
     Path("story.txt").write_text(STORY * 30, encoding="utf-8")
     ended = gradcli("train", "story.yaml", "--no-report")
     assert (ended.code, "warning" in ended.err) == (0, False), ended.err
+
+
+def test_a_text_ends_with_its_document_or_at_a_token(gradcli: Callable[..., Ended]) -> None:
+    texts = [{"text": f"{name} is cold."} for name in ("Snow", "Ice", "Frost")] * 40
+    Path("facts.jsonl").write_text("\n".join(map(json.dumps, texts)))
+    config = CONFIG.format(tokenizer="{train: 280}").replace("story.txt", "facts.jsonl, key: text")
+    config = config.replace("steps: 12", "steps: 60")
+    Path("it.yaml").write_text(config.replace(', sample: {prompt: "The old", tokens: 4}', ""))
+    run = str(run_of(gradcli("train", "it.yaml", "--json", "--no-report")))
+    how = ("predict", run, "--prompt", "Snow", "--tokens", "20", "--temperature", "0", "--json")
+    whole = gradcli(*how)
+    assert whole.json["text"] == " is cold."
+    assert whole.json["tokens"] < 20
+    model = package.load(run)
+    assert model.generate("Snow", 20, temperature=0) == " is cold."
+    further = gradcli(*how, "--ignore-end").json
+    assert further["tokens"] == 20
+    assert further["text"].startswith(" is cold.<|endoftext|>")
+    assert model.generate("Snow", 20, temperature=0, ignore_end=True) == further["text"]
+    assert gradcli(*how, "--stop-token", "d", "--stop-token", ".").json["text"] in (
+        " is cold",
+        " is col",
+    )
+    assert model.generate("Snow", 20, temperature=0, stop_token=".") == " is cold"
+    several = gradcli(*how, "--samples", "2").json
+    assert several["texts"] == [" is cold."] * 2
+    missing = gradcli(*how[:-1], "--stop-token", "<|endoftxt|>")
+    assert (missing.code, missing.err.count("error[")) == (3, 1)
+    assert "did you mean '<|endoftext|>'?" in missing.err

@@ -51,6 +51,8 @@ def test_a_text_ends_right_before_its_stop(gradcli: Any, texts: Any, run: str) -
         assert found["text"] == text
         if text != whole:
             assert found["tokens"] < 12
+    ended = gradcli("predict", run, "--prompt", "ab", *sure, "--stop-token", "a")
+    assert (ended.code, "no tokenizer; --stop TEXT ends its texts" in ended.err) == (2, True)
     ended = gradcli("predict", run, "--prompt", "ab", *sure, "--stop", "d\na")
     assert ended.out == "abä\n"
     assert " tokens in " in ended.err
@@ -103,6 +105,7 @@ def test_keys_in_bfloat16_need_a_cache(gradcli: Any, texts: Any) -> None:
     ("options", "says"),
     [
         (("--stop", ""), "'--stop': an empty text would end it at once"),
+        (("--stop-token", ""), "'--stop-token': an empty text would end it at once"),
         (("--samples", "0"), "'--samples': 0 is not in the range x>=1"),
         (("--repetition-penalty", "0"), "'--repetition-penalty': 0.0 is not in the range x>0"),
         (("--repetition-penalty", "nan"), "'--repetition-penalty': expected a finite number"),
@@ -117,7 +120,14 @@ def test_a_value_that_makes_no_sense_names_its_option(
 
 @pytest.mark.parametrize(
     "options",
-    [("--stop", "a"), ("--samples", "2"), ("--repetition-penalty", "2"), ("--cache-bf16",)],
+    [
+        ("--stop", "a"),
+        ("--stop-token", "a"),
+        ("--ignore-end",),
+        ("--samples", "2"),
+        ("--repetition-penalty", "2"),
+        ("--cache-bf16",),
+    ],
 )
 def test_options_of_a_text_go_with_a_prompt(gradcli: Any, options: tuple[str, ...]) -> None:
     ended = gradcli("predict", "last", "some.txt", *options)

@@ -64,3 +64,26 @@ def test_a_stop_spans_the_bytes_of_a_character_and_tokens_of_several() -> None:
     speller = Speller(BytesDecoder([b"x", b"\xc3", b"\xa4y", b"yz"]), ["äyyz"])
     assert pieces(speller, [0, 1, 2, 3, 0]) == ["x", "", "", "", "", ""]
     assert (speller.ended, speller.tokens) == (True, 4)
+
+
+@pytest.mark.parametrize(
+    ("text", "stops", "shown"),
+    [
+        ("abgc", [], ["a", "b", "", "", ""]),
+        ("gabc", [], ["", "", "", "", ""]),
+        ("abcg", ["cd"], ["a", "b", "", "c", ""]),
+        ("abcdg", ["cd"], ["a", "b", "", "", "", ""]),
+    ],
+)
+def test_a_stop_token_ends_a_text_and_is_not_shown(
+    text: str, stops: list[str], shown: list[str]
+) -> None:
+    speller = Speller(BytesDecoder([letter.encode() for letter in LETTERS]), stops, {6})
+    assert pieces(speller, [LETTERS.index(letter) for letter in text]) == shown
+    assert speller.ended
+
+
+def test_a_stop_token_behind_half_a_character_shows_that_it_is_none() -> None:
+    speller = Speller(BytesDecoder([b"x", b"\xc3", b"."]), (), {2})
+    assert pieces(speller, [0, 1, 2, 0]) == ["x", "", "\ufffd", "", ""]
+    assert (speller.ended, speller.tokens) == (True, 3)

@@ -98,6 +98,20 @@ class Tokenizer:
         """Tokens are 0 to vocab - 1; a number may be of none."""
         return max(self.numbers.values()) + 1
 
+    def number_of(self, token: str, key: str) -> int:
+        """The number of a token, as the tokenizer writes it or as a text; errors begin with `key`.
+
+        Raises:
+            DataError: it has no such token.
+        """
+        if token in self.numbers:
+            return self.numbers[token]
+        tokens = self.encode(token)
+        if len(tokens) == 1:
+            return tokens[0]
+        cure = did_you_mean(token, self.numbers, f"the text is {quantity(len(tokens), 'token')}")
+        raise DataError(f"{key}: {self._source} has no token {token!r}; {cure}", code="E304")
+
     def encode(self, text: str) -> list[int]:
         """The tokens of a text, without any that stand before or behind every text."""
         return self.encode_all([text])[0]
