@@ -16,12 +16,13 @@ from gradcli.data.facts import DataFacts
 from gradcli.data.files import shown
 from gradcli.errors import CheckpointError, DataError
 from gradcli.train.checkpoint import Meta
-from gradcli.train.published.folder import files_in, tensors_in
+from gradcli.train.published.folder import files_in, first_names, tensors_in
 from gradcli.train.published.loading import copy_weights
 from gradcli.train.published.shape import FILE as CONFIG
 from gradcli.train.published.shape import Shape, shape_in
+from gradcli.train.published.sizes import check_sizes
 from gradcli.train.yaml_text import inline
-from gradcli.wording import listed, quantity
+from gradcli.wording import quantity
 
 MOST_STEPS = 2048  # that a model reads at once: a cache for all that some were trained on is huge
 
@@ -92,6 +93,8 @@ def open_published(folder: Path, device: str) -> Trained:
     shape = shape_in(folder)
     tokenizer = checked_tokenizer(folder, shape)
     context = min(shape.context, MOST_STEPS)
+    tensors = tensors_in(files_in(folder))
+    check_sizes(replace(shape, vocab=tokenizer.vocab, context=context), tensors, shown(folder))
     facts = DataFacts(
         input=(context,),
         input_kind="index",
@@ -109,12 +112,11 @@ def open_published(folder: Path, device: str) -> Trained:
         config = load(path, room=None, runs=None, facts=facts)
     job = build(config, LoadedData(config.data, facts, {}, {}))
     weights = job.model.state_dict().keys()
-    tensors = tensors_in(files_in(folder))
     _, unused = copy_weights(job.model, tensors, shape.kind, weights, shown(folder))
     if unused:
         number = quantity(len(unused), "tensor")
         raise CheckpointError(
-            f"{shown(folder)} holds {number} that {CONFIG} says nothing of: {listed(unused, 3)}",
+            f"{shown(folder)} holds {number} that {CONFIG} says nothing of: {first_names(unused)}",
             code="E704",
         )
     notes = []

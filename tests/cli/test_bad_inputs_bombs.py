@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import os
 import struct
 import zipfile
@@ -18,6 +19,7 @@ from typing import BinaryIO
 import pytest
 from costs import assert_cheap, cost_of
 from png_bytes import SIGNATURE, chunk, png
+from published_folders import GPT2, write_folder
 from refusals import needs_proc
 
 PICTURES = """\
@@ -209,4 +211,16 @@ def test_own_code_of_a_gigabyte_is_not_read(tmp_path: Path, command: str) -> Non
     cost = cost_of(tmp_path, command, "bomb.yaml")
     message = "own code huge.py cannot be read: it has more than 1000000 bytes"
     assert (cost.code in (2, 3), message in cost.err) == (True, True), cost
+    assert_cheap(cost)
+
+
+@needs_proc
+@pytest.mark.parametrize(("key", "size"), [("n_layer", 1 << 24), ("n_embd", 1 << 22)])
+def test_a_published_model_that_asks_for_more_than_its_weights_is_refused(
+    tmp_path: Path, key: str, size: int
+) -> None:
+    write_folder(tmp_path / "model", GPT2)
+    (tmp_path / "model/config.json").write_text(json.dumps({**GPT2, key: size}))
+    cost = cost_of(tmp_path, "predict", "model", "--prompt", "The")
+    assert (cost.code, "config.json asks for" in cost.err) == (7, True), cost
     assert_cheap(cost)

@@ -90,6 +90,15 @@ def cut_embedding() -> None:
     write_weights(path, tensors)
 
 
+def call_a_tensor(name: str) -> Callable[[], None]:
+    def spoil() -> None:
+        path = Path("model/model.safetensors")
+        tensors = {key: engine.zeros(*one.shape) for key, one in read(path).tensors.items()}
+        write_weights(path, {**tensors, name: engine.zeros(1)})
+
+    return spoil
+
+
 def index_of(name: str) -> Callable[[], None]:
     def spoil() -> None:
         remove("model.safetensors")()
@@ -100,10 +109,13 @@ def index_of(name: str) -> Callable[[], None]:
 
 WRONG: list[tuple[Callable[[], None], int, str]] = [
     (spoil_config("model_type", "bert"), 3, "model_type is 'bert'; read are gpt2, llama"),
-    (spoil_config("n_embd", "wide"), 3, "a whole number of at least 1 under 'n_embd'"),
-    (spoil_config("layer_norm_epsilon", -1), 3, "a number above 0 under 'layer_norm_epsilon'"),
+    (spoil_config("n_embd", "wide"), 3, "a whole number from 1 to 16777216 under 'n_embd'"),
+    (spoil_config("n_head", 5), 3, "5 under 'n_head' does not divide the width 24 evenly"),
+    (spoil_config("layer_norm_epsilon", -1), 3, "below 1e12 under 'layer_norm_epsilon'"),
+    (spoil_config("layer_norm_epsilon", ["long"] * 9000), 3, "'long', 'long', ...]"),
     (spoil_config("tie_word_embeddings", 1), 3, "true or false under 'tie_word_embeddings'"),
     (spoil_config("activation_function", "mish"), 3, "activation_function is 'mish'"),
+    (spoil_config("activation_function", "silu"), 3, "read are gelu_new, gelu_pytorch_tanh, gelu"),
     (spoil_config("scale_attn_weights", False), 3, "which is not built here"),
     (spoil_config("vocab_size", 20), 3, "they do not belong together"),
     (write("config.json", "{"), 3, "config.json: not JSON"),
@@ -113,8 +125,12 @@ WRONG: list[tuple[Callable[[], None], int, str]] = [
     (remove("model.safetensors"), 7, "put the published weights there"),
     (write("model.safetensors", "no"), 7, "model.safetensors"),
     (cut_embedding, 7, "wte.weight"),
-    (spoil_config("n_layer", 3), 7, "h.2.ln_1.weight there, which is missing"),
+    (spoil_config("n_layer", 3), 7, "model lacks h.2.ln_1.weight [24], which config.json asks for"),
+    (spoil_config("n_inner", 100), 7, "[24, 96] there, config.json asks for [24, 100]"),
+    (spoil_config("n_positions", 40), 7, "config.json asks for [40, 24] or more rows"),
+    (call_a_tensor("long " * 9000), 7, "says nothing of: long long long"),
     (index_of("other.safetensors"), 7, "the shard other.safetensors is not there"),
+    (index_of("é" * 200), 7, "the shard ééé"),
     (index_of("../x.safetensors"), 7, "expected names of files beside it"),
 ]
 
@@ -125,6 +141,33 @@ def test_what_is_wrong_with_a_folder_is_one_sentence(
 ) -> None:
     write_folder(Path("model"), GPT2)
     spoil()
+    ended = gradcli("predict", "model", *PROMPT[:-1])
+    assert (ended.code, ended.err.count("error[")) == (code, 1), ended.err
+    assert len(ended.err) < 1000
+    assert message in " ".join(ended.err.split())
+
+
+WRONG_LLAMAS = [
+    (
+        "num_key_value_heads",
+        3,
+        3,
+        "3 under 'num_key_value_heads' does not divide the number of",
+    ),
+    ("head_dim", 5, 3, "5 features a head, where rotary positions turn pairs"),
+    ("hidden_act", "gelu", 3, "hidden_act is 'gelu'; read are silu, swish"),
+    ("head_dim", 8, 7, "q_proj.weight is [24, 24] there, config.json asks for [32, 24]"),
+    ("model_type", "qwen2", 7, "lacks model.layers.0.self_attn.q_proj.bias [24], which"),
+    ("model_type", "qwen3", 7, "lacks model.layers.0.self_attn.q_norm.weight [6], which"),
+]
+
+
+@pytest.mark.parametrize(("key", "value", "code", "message"), WRONG_LLAMAS)
+def test_what_is_wrong_with_a_llama_is_one_sentence(
+    gradcli: Callable[..., Ended], key: str, value: object, code: int, message: str
+) -> None:
+    write_folder(Path("model"), {**LLAMA, "tie_word_embeddings": True})
+    spoil_config(key, value)()
     ended = gradcli("predict", "model", *PROMPT[:-1])
     assert (ended.code, ended.err.count("error[")) == (code, 1), ended.err
     assert message in " ".join(ended.err.split())

@@ -12,6 +12,7 @@ from gradcli.errors import CheckpointError, DataError
 from gradcli.train.published.shape import FILE
 from gradcli.train.safetensors_file import Stored
 from gradcli.train.safetensors_file import read as read_tensors
+from gradcli.wording import listed
 
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 _LIMIT = 64 << 20  # bytes of an index
@@ -24,7 +25,7 @@ _PREFIX = "transformer."
 
 def is_published(path: Path) -> bool:
     """Whether a folder looks like one of a published model."""
-    # (os.path is false, and no OSError, for a name that is too long.)
+    # (os.path is false, and no OSError, for a name that is too long; so it is below.)
     if not os.path.isfile(path / FILE):  # noqa: PTH113
         return False
     return not os.path.exists(path / "resolved.yaml")  # noqa: PTH110
@@ -44,7 +45,7 @@ def files_in(folder: Path) -> list[Path]:
             code="E707",
         )
     names = sorted(set(_shards(folder / INDEX)))
-    missing = [name for name in names if not (folder / name).is_file()]
+    missing = [name for name in names if not os.path.isfile(folder / name)]  # noqa: PTH113
     if missing:
         raise CheckpointError(
             f"{shown(folder / INDEX)}: the shard {shown(missing[0])} is not there", code="E707"
@@ -74,3 +75,8 @@ def tensors_in(files: Iterable[Path]) -> dict[str, Stored]:
             if not _NO_WEIGHTS.fullmatch(bare):
                 tensors[bare] = one
     return tensors
+
+
+def first_names(names: Iterable[str]) -> str:
+    """The first three names of tensors for a message: a file may call one anything."""
+    return listed((ascii(name)[1:-1][:80] for name in names), 3)

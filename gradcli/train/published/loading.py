@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from gradcli import engine
 from gradcli.data.files import shown
 from gradcli.errors import CheckpointError
-from gradcli.train.published.folder import files_in, tensors_in
+from gradcli.train.published.folder import files_in, first_names, tensors_in
 from gradcli.train.published.names import HEAD, Origin, origins
 from gradcli.train.published.shape import Kind, shape_in
 from gradcli.train.safetensors_file import Stored
 from gradcli.train.state import as_tensor, dtype_name, readable
-from gradcli.wording import listed, quantity, verb
+from gradcli.wording import quantity, verb
 
 if TYPE_CHECKING:
     from gradcli.engine import Tensor, nn
@@ -36,7 +36,7 @@ def take_over_published(model: nn.Module, folder: Path, names: Collection[str]) 
     if not unused:
         return line
     number = quantity(len(unused), "tensor")
-    return f"{line}; {number} there {verb(len(unused))} not used: {listed(unused, 3)}"
+    return f"{line}; {number} there {verb(len(unused))} not used: {first_names(unused)}"
 
 
 def copy_weights(

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from reprlib import Repr
+from typing import Any, Literal, NoReturn
 
 from gradcli.data.files import json_in, shown
 from gradcli.dataclass import dataclass
 from gradcli.errors import DataError
-from gradcli.wording import listed
+from gradcli.wording import listed, quantity
 
 FILE = "config.json"
 _LIMIT = 1 << 20  # bytes
+_MOST = 1 << 24  # of anything that is counted
 Kind = Literal["gpt2", "llama"]
 # Kinds of models by what their config.json calls them.
 KINDS: dict[str, Kind] = {
@@ -22,14 +24,16 @@ KINDS: dict[str, Kind] = {
     "qwen2": "llama",
     "qwen3": "llama",
 }
-_ACTIVATIONS = {
+_PLAIN = {
     "gelu_new": "gelu_tanh",
     "gelu_pytorch_tanh": "gelu_tanh",
     "gelu": "gelu",
     "relu": "relu",
-    "silu": "swiglu",
-    "swish": "swiglu",
 }
+_GATED = {"silu": "swiglu", "swish": "swiglu"}
+# What a value of the file looks like in a message, however long or deep it is.
+_BRIEF = Repr()
+_BRIEF.maxlevel, _BRIEF.maxdict, _BRIEF.maxstring = 3, 8, 60
 
 
 @dataclass(frozen=True)
@@ -78,9 +82,7 @@ def shape_in(folder: Path) -> Shape:
     if not isinstance(values, dict):
         raise DataError(f"{shown(path)}: expected an object", code="E304")
     entries = _Entries(values, shown(path))
-    name = str(values.get("model_type"))
-    if name not in KINDS:
-        entries.refuse(f"model_type is {name!r}; read are {listed(KINDS)}")
+    name = entries.one_of("model_type", KINDS)
     return (_of_gpt2 if KINDS[name] == "gpt2" else _of_llama)(entries, name)
 
 
@@ -90,7 +92,7 @@ class _Entries:
     def __init__(self, values: Mapping[str, Any], source: str) -> None:
         self._values, self._source = values, source
 
-    def refuse(self, what: str) -> None:
+    def refuse(self, what: str) -> NoReturn:
         raise DataError(f"{self._source}: {what}", code="E304")
 
     def get(self, name: str, default: Any = None) -> Any:
@@ -99,32 +101,39 @@ class _Entries:
 
     def count(self, name: str, default: int | None = None) -> int:
         value = self.get(name, default)
-        if type(value) is not int or not 1 <= value <= 1 << 24:
-            self.refuse(f"expected a whole number of at least 1 under {name!r}, found {value!r}")
+        if type(value) is not int or not 1 <= value <= _MOST:
+            self._expected(f"a whole number from 1 to {_MOST}", name, value)
         return int(value)
 
     def number(self, name: str, default: float) -> float:
         value = self.get(name, default)
         if type(value) not in (int, float) or not 0 < value < 1e12:
-            self.refuse(f"expected a number above 0 under {name!r}, found {value!r}")
+            self._expected("a number above 0 and below 1e12", name, value)
         return float(value)
 
     def truth(self, name: str, default: bool) -> bool:
         value = self.get(name, default)
         if type(value) is not bool:
-            self.refuse(f"expected true or false under {name!r}, found {value!r}")
+            self._expected("true or false", name, value)
         return bool(value)
 
-    def activation(self, name: str, default: str) -> str:
+    def one_of(self, name: str, names: Collection[str], default: str | None = None) -> str:
         value = self.get(name, default)
-        if not isinstance(value, str) or value not in _ACTIVATIONS:
-            self.refuse(f"{name} is {value!r}; read are {listed(_ACTIVATIONS)}")
-        return _ACTIVATIONS[value]
+        if not isinstance(value, str) or value not in names:
+            self.refuse(f"{name} is {_BRIEF.repr(value)}; read are {listed(names)}")
+        return value
 
     def alone(self, name: str, *values: Any) -> None:
         """Refuse a value that changes what the model computes in a way that is not built here."""
         if self.get(name) not in (None, *values):
-            self.refuse(f"{name} is {self.get(name)!r}, which is not built here")
+            self.refuse(f"{name} is {_BRIEF.repr(self.get(name))}, which is not built here")
+
+    def divides(self, name: str, part: int, what: str, whole: int) -> None:
+        if whole % part:
+            self.refuse(f"{part} under {name!r} does not divide the {what} {whole} evenly")
+
+    def _expected(self, what: str, name: str, value: Any) -> NoReturn:
+        self.refuse(f"expected {what} under {name!r}, found {_BRIEF.repr(value)}")
 
 
 def _of_gpt2(entries: _Entries, _: str) -> Shape:
@@ -134,17 +143,18 @@ def _of_gpt2(entries: _Entries, _: str) -> Shape:
         ("add_cross_attention", (False,)),
     ):
         entries.alone(name, *values)
-    width = entries.count("n_embd")
+    width, heads = entries.count("n_embd"), entries.count("n_head")
+    entries.divides("n_head", heads, "width", width)
     return Shape(
         kind="gpt2",
         vocab=entries.count("vocab_size"),
         width=width,
         layers=entries.count("n_layer"),
-        heads=entries.count("n_head"),
+        heads=heads,
         context=entries.count("n_positions", entries.get("n_ctx")),
         inner=entries.count("n_inner", 4 * width),
         eps=entries.number("layer_norm_epsilon", 1e-5),
-        activation=entries.activation("activation_function", "gelu_new"),
+        activation=_PLAIN[entries.one_of("activation_function", _PLAIN, "gelu_new")],
         tied=entries.truth("tie_word_embeddings", True),
         qkv_bias=True,
     )
@@ -158,6 +168,8 @@ def _of_llama(entries: _Entries, name: str) -> Shape:
         entries.alone("attention_bias", False)
     width, heads = entries.count("hidden_size"), entries.count("num_attention_heads")
     windowed = name == "mistral" or entries.truth("use_sliding_window", False)
+    kv_heads = entries.count("num_key_value_heads", heads)
+    entries.divides("num_key_value_heads", kv_heads, "number of heads", heads)
     window = entries.count("sliding_window") if windowed and entries.get("sliding_window") else None
     return Shape(
         kind="llama",
@@ -168,12 +180,19 @@ def _of_llama(entries: _Entries, name: str) -> Shape:
         context=entries.count("max_position_embeddings", 2048),
         inner=entries.count("intermediate_size"),
         eps=entries.number("rms_norm_eps", 1e-6),
-        activation=entries.activation("hidden_act", "silu"),
+        activation=_GATED[entries.one_of("hidden_act", _GATED, "silu")],
         tied=entries.truth("tie_word_embeddings", False),
-        kv_heads=entries.count("num_key_value_heads", heads),
-        head_dim=entries.count("head_dim", max(1, width // heads)),
+        kv_heads=kv_heads,
+        head_dim=_head_size(entries, width, heads),
         rotary_base=entries.number("rope_theta", 10000.0),
         qkv_bias=name == "qwen2",
         qk_norm=name == "qwen3",
         window=window,
     )
+
+
+def _head_size(entries: _Entries, width: int, heads: int) -> int:
+    size = entries.count("head_dim", max(1, width // heads))
+    if size % 2:
+        entries.refuse(f"{quantity(size, 'feature')} a head, where rotary positions turn pairs")
+    return size
