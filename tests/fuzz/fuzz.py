@@ -34,6 +34,7 @@ from data_parsers import Cifar, Csv, Idx, Npy, Npz, Sums, Text  # noqa: E402
 from long_parsers import LongText  # noqa: E402
 from parsing import Files, Parser, input_of, judge  # noqa: E402
 from picture_parsers import Pictures  # noqa: E402
+from published_parsers import PublishedConfig, PublishedIndex, PublishedWeights  # noqa: E402
 from run_parsers import CheckpointHeader, LogFile, SmallFiles  # noqa: E402
 from table_parsers import Arrow, BothReaders, JsonLines, Parquet  # noqa: E402
 from tensor_parsers import Safetensors  # noqa: E402
@@ -59,6 +60,9 @@ PARSERS: dict[str, Callable[[Path], Parser]] = {
     "sums": Sums,
     "pictures": Pictures,
     "safetensors": Safetensors,
+    "published-config": PublishedConfig,
+    "published-index": PublishedIndex,
+    "published-weights": PublishedWeights,
     "checkpoint": CheckpointHeader,
     "log": LogFile,
     "run-files": SmallFiles,
@@ -120,7 +124,7 @@ class Report:
         return {name: value for name, value in vars(self).items() if name != "causes"}
 
     def __str__(self) -> str:
-        line = "{parser:12} {inputs:9,} inputs  {refused:9,} refused  {accepted:9,} accepted  "
+        line = "{parser:17} {inputs:9,} inputs  {refused:9,} refused  {accepted:9,} accepted  "
         line += "slowest {slowest_s:.3f} s  peak {peak_mb:.0f} MB  {faults} faults"
         return "\n".join([line.format(**self.counters()), *map(str, self.causes.values())])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +22,7 @@ from gradcli.data.prepared.number_checks import Below
 from gradcli.data.tabular import cells, json_reader
 from gradcli.errors import DataError, GradcliError
 from gradcli.train import checkpoint, directory, safetensors_file
+from gradcli.train.published import folder, loading, shape
 
 MOST = 3000  # inputs after which a fault must have shown
 # By parser: whose attribute is replaced by what, and the words of the fault; a module that needs a
@@ -54,6 +56,9 @@ PLANTED: dict[str, tuple[Any, str, Any, str]] = {
     "sums": (sums, "_unescaped", lambda name: name[name.index("\\n") :], "ValueError"),
     "pictures": (decode, "_planes", lambda picture, *_: picture.tobytes(), "another size"),
     "safetensors": (safetensors_file, "_covered", lambda *_: None, "safetensors refuses it"),
+    "published-config": (shape, "json_in", lambda path, _: json.loads(path.read_text()), "Decode"),
+    "published-index": (folder, "_FILE", re.compile(".+"), "no file beside the index"),
+    "published-weights": (loading, "_problem", lambda *_: "", "KeyError"),
     "checkpoint": (checkpoint, "_usable", lambda *_: True, "exit 1"),
     "log": (directory, "recover_log", lambda *_: [], "the resumed log"),
     "run-files": (directory, "read_json", lambda file: json.loads(file.read_text()), "exit 1"),
