@@ -21,7 +21,8 @@ CONFIGS = sorted(path for path in FOLDER.rglob("*.yaml") if path.stem != "gpt2")
 STEPS = 5
 # The same calls in a second.
 SMALL = ("data.context=16", "train.batch=8")
-SMALLER = dict.fromkeys(("nanochat", "shakespeare_gpt", "shakespeare_lstm"), SMALL)
+TEXTS = ("nanochat", "shakespeare_bpe", "shakespeare_gpt", "shakespeare_lstm")
+SMALLER = dict.fromkeys(TEXTS, SMALL)
 
 
 def refuse(why: str) -> None:
