@@ -149,10 +149,10 @@ def log(options: dict[str, Any], names: tuple[str, ...]) -> None:
 @click.argument("names", nargs=-1, type=click.Choice(list(data_files.CASES)))
 @click.pass_obj
 def data_(options: dict[str, Any], names: tuple[str, ...]) -> None:
-    """Start trainings on tables, arrays, text and pictures, or on those named, twice each.
+    """Start trainings on tables, arrays, texts and pictures, or on those named, twice each.
 
-    Beside pandas, NumPy and Pillow, which write the data into a temporary folder: 2 GB. Takes half
-    an hour.
+    Beside pandas, NumPy, Pillow and tokenizers, which write the data into a temporary folder: 2 GB.
+    Takes half an hour.
     """
     try:
         result = data.data(names, options["quick"], click.echo)

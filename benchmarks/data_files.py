@@ -77,6 +77,30 @@ def _text(folder: Path, length: int) -> None:
             file.write(letters[draw.integers(0, len(letters), count)].tobytes())
 
 
+def _words(folder: Path, length: int) -> None:
+    """Lines of words as frequent as those of a language, and a tokenizer trained on the first."""
+    import numpy
+    from tokenizers import ByteLevelBPETokenizer
+
+    draw = numpy.random.default_rng(1)
+    letters = numpy.array(list("eeetttaaooiinnsshhrrddluucmfwypvbgkjqxz"))
+    words = ["".join(draw.choice(letters, size)) for size in draw.poisson(5, 50_000) + 1]
+    chances = 1 / numpy.arange(10, len(words) + 10)
+    chances /= chances.sum()
+    written = 0
+    with (folder / "words.txt").open("w") as file:
+        while written < length:
+            numbers = draw.choice(len(words), 100_000, p=chances)
+            lines = (numbers[i : i + 12] for i in range(0, len(numbers), 12))
+            text = "".join(" ".join(words[n] for n in line) + ".\n" for line in lines)
+            written += file.write(text[: length - written])
+    with (folder / "words.txt").open() as file:
+        first = file.read(4_000_000)
+    tokenizer = ByteLevelBPETokenizer()
+    tokenizer.train_from_iterator([first], 8192, show_progress=False)
+    tokenizer.save(str(folder / "tokenizer.json"))
+
+
 def _pictures(folder: Path, count: int) -> None:
     import numpy
     from PIL import Image
@@ -106,6 +130,14 @@ CASES = {
         "gradcli: 1\ndata: {name: text, file: story.txt, context: 32, split: {train: 100%}}\n"
         "model: [embed: 8, linear: $data.vocab]\n" + CLASSES,
         _text,
+    ),
+    "bpe": Case(
+        "text, {} characters as tokens",
+        *(100_000_000, 1_200_000, 1, "tokenizers"),
+        "gradcli: 1\ndata: {name: text, file: words.txt, unit: bpe, tokenizer: tokenizer.json, "
+        "context: 32, split: {train: 100%}}\n"
+        "model: [embed: 8, linear: $data.vocab]\n" + CLASSES,
+        _words,
     ),
     "pictures": Case(
         "{} JPEG files of 320 x 240",

@@ -41,6 +41,7 @@ LOG, LOG_OF_TINY = 0.02, 0.05  # of a step; of one below half a millisecond
 DATA_CSV, DATA_CSV_TABLES, DATA_CSV_MORE, DATA_CSV_MB = 12.0, 2.0, 1.0, 250.0
 # A second start beyond one without data, and ten steps on mapped arrays: seconds, and megabytes.
 DATA_WAITING = 0.02  # of the time of steps
+DATA_ENCODING = 1.2  # times the tokenizer alone
 DATA_SECOND, DATA_MAPPED, DATA_MAPPED_MB = 0.3, 1.0, 150.0
 SLOWER = 1.02  # than a revision of the past, in the median
 SAME_COURSE = 1e-3  # relative difference of losses, and of products
@@ -353,6 +354,11 @@ def of_data(result: Mapping[str, Any]) -> list[Verdict]:
             more = row["second"]["seconds"] - small["seconds"]
             what = f"{name}, seconds of a second start beyond one without data"
             verdicts.append(at_most(what, more, DATA_SECOND))
+    if "bpe" in rows:
+        row = rows["bpe"]
+        more = row["first"]["seconds"] - small["seconds"]
+        limit = DATA_ENCODING * row["peer_seconds"]
+        verdicts.append(at_most("bpe, seconds of encoding beside start-up", more, limit))
     mapped = rows.get("npy", {}).get("first", {})
     steps = mapped["to_last_step"] - small["to_last_step"] if mapped else None
     verdicts.append(at_most("npy, seconds of ten steps beside start-up", steps, DATA_MAPPED))

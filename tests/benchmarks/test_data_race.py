@@ -28,6 +28,14 @@ FOUND: dict[str, Any] = {
             "peer": "pandas.read_csv",
             "peer_seconds": 0.8,
         },
+        "bpe": {
+            "title": "text, 100 characters as tokens",
+            "bytes": 100,
+            "first": start(2.5),
+            "second": start(0.6),
+            "peer": "tokenizers",
+            "peer_seconds": 2.0,
+        },
         "npy": {"title": ".npy", "bytes": 1, "first": start(1.0), "second": start(0.6)},
         "pictures": {"title": "4,000 JPEG files", "missing": "PIL is not installed"},
     },
@@ -39,6 +47,7 @@ CHANGES = {
     "slow with tables": (("csv 1M", "first with tables", "seconds"), 2.7, "with tables"),
     "large": (("csv 1M", "first", "anonymous_mb"), 251.0, "megabytes of the first start"),
     "slow second": (("csv 1M", "second", "seconds"), 0.71, "second start"),
+    "slow encoding": (("bpe", "first", "seconds"), 2.9, "seconds of encoding"),
     "slow mapping": (("npy", "first", "to_last_step"), 1.4, "ten steps"),
     "not mapped": (("npy", "first", "anonymous_mb"), 1500.0, "beside the file"),
 }
@@ -76,13 +85,14 @@ def test_memory_of_this_process_is_told() -> None:
     assert data.anonymous(2**22 + 1) == 0
 
 
-def test_a_quick_race_of_one_case() -> None:
+@pytest.mark.parametrize("name", ["npy", "bpe"])
+def test_a_quick_race_of_one_case(name: str) -> None:
     pytest.importorskip("numpy", reason="of the extra 'parity': it writes the data")
     lines: list[str] = []
-    found = data.data(["npy"], quick=True, say=lines.append)
-    assert list(found["rows"]) == ["start", "npy"] and found["waiting"] == {}
-    row = found["rows"]["npy"]
-    assert row["bytes"] > 3_000_000 and row["peer_seconds"] > 0
+    found = data.data([name], quick=True, say=lines.append)
+    assert list(found["rows"]) == ["start", name] and found["waiting"] == {}
+    row = found["rows"][name]
+    assert row["bytes"] > 1_000_000 and row["peer_seconds"] > 0
     for way in ("first", "second"):
         assert 0 < row[way]["to_last_step"] <= row[way]["seconds"]
     assert "GB of data" in lines[0] and len(lines) == 3
