@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 # How many names a sentence lists before it says that there are more.
 MANY = 10
@@ -38,3 +38,9 @@ def listed(names: Iterable[str], most: int = MANY, joint: str = ", ") -> str:
     """The names with commas between them, and `...` where there are more than `most`."""
     first = list(names)
     return joint.join([*first[:most], "..."] if len(first) > most else first)
+
+
+def further(problems: Sequence[str]) -> list[str]:
+    """The notes below a message that names the first of several problems: the next few."""
+    more = len(problems) - 1 - MANY
+    return [*problems[1 : MANY + 1], *([f"and {more} more"] if more > 0 else [])]

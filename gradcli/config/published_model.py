@@ -6,8 +6,10 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+from gradcli import engine
 from gradcli.config.build import build
 from gradcli.config.load import load
+from gradcli.config.planned import build_all
 from gradcli.config.trained import Trained
 from gradcli.data import LoadedData
 from gradcli.data.bpe.tokenizer import FILE as TOKENIZER
@@ -17,10 +19,9 @@ from gradcli.data.files import shown
 from gradcli.errors import CheckpointError, DataError
 from gradcli.train.checkpoint import Meta
 from gradcli.train.published.folder import files_in, first_names, tensors_in
-from gradcli.train.published.loading import copy_weights
+from gradcli.train.published.loading import check_weights, copy_weights
 from gradcli.train.published.shape import FILE as CONFIG
 from gradcli.train.published.shape import Shape, shape_in
-from gradcli.train.published.sizes import check_sizes
 from gradcli.train.yaml_text import inline
 from gradcli.wording import quantity
 
@@ -94,7 +95,12 @@ def open_published(folder: Path, device: str) -> Trained:
     tokenizer = checked_tokenizer(folder, shape)
     context = min(shape.context, MOST_STEPS)
     tensors = tensors_in(files_in(folder))
-    check_sizes(replace(shape, vocab=tokenizer.vocab, context=context), tensors, shown(folder))
+    if shape.layers > len(tensors):
+        raise CheckpointError(
+            f"{shown(folder)}: {CONFIG} asks for {quantity(shape.layers, 'layer')}, and there are "
+            f"{quantity(len(tensors), 'tensor')}",
+            code="E704",
+        )
     facts = DataFacts(
         input=(context,),
         input_kind="index",
@@ -110,8 +116,14 @@ def open_published(folder: Path, device: str) -> Trained:
         path = Path(temporary) / "model.yaml"
         path.write_text(_config(folder.absolute(), shape, context), encoding="utf-8")
         config = load(path, room=None, runs=None, facts=facts)
+    with engine.device("meta"):  # sizes may be any
+        outline = build_all(config.model)
+    weights = outline.state_dict().keys()
+    cure = (
+        f"{CONFIG} describes another model; put the one that was published with the weights there"
+    )
+    check_weights(outline, tensors, shape.kind, weights, shown(folder), cure)
     job = build(config, LoadedData(config.data, facts, {}, {}))
-    weights = job.model.state_dict().keys()
     _, unused = copy_weights(job.model, tensors, shape.kind, weights, shown(folder))
     if unused:
         number = quantity(len(unused), "tensor")

@@ -20,7 +20,7 @@ from gradcli.train.published.folder import is_published
 from gradcli.train.run_name import find
 from gradcli.train.safetensors_file import Stored, read
 from gradcli.train.state import MODEL, OPTIMIZER, as_evaluated, as_tensor, dtype_name, readable
-from gradcli.wording import quantity, verb
+from gradcli.wording import further, quantity, verb
 
 if TYPE_CHECKING:
     from gradcli.engine import Tensor, nn, optim
@@ -141,7 +141,7 @@ def take_over(
 
 def _refusal(message: str, problems: list[str], cure: str) -> CheckpointError:
     return CheckpointError(
-        f"pretrained: {message}: {problems[0]}", code="E704", notes=(*problems[1:], cure)
+        f"pretrained: {message}: {problems[0]}", code="E704", notes=(*further(problems), cure)
     )
 
 

@@ -16,11 +16,12 @@ from gradcli.train.published.names import HEAD, Origin, origins
 from gradcli.train.published.shape import Kind, shape_in
 from gradcli.train.safetensors_file import Stored
 from gradcli.train.state import as_tensor, dtype_name, readable
-from gradcli.wording import quantity, verb
+from gradcli.wording import further, quantity, verb
 
 if TYPE_CHECKING:
     from gradcli.engine import Tensor, nn
 
+_CURE = "`gradcli init FOLDER --data TEXT` writes the layers of the model in a folder"
 _HALVES = 1 << 18  # bytes of float16 that become numbers of Python's at once
 
 
@@ -39,6 +40,38 @@ def take_over_published(model: nn.Module, folder: Path, names: Collection[str]) 
     return f"{line}; {number} there {verb(len(unused))} not used: {first_names(unused)}"
 
 
+def check_weights(
+    model: nn.Module,
+    tensors: Mapping[str, Stored],
+    kind: Kind,
+    names: Collection[str],
+    source: str,
+    cure: str = _CURE,
+) -> list[str]:
+    """The weights called `names` that are made of tensors: all but a tied head's.
+
+    The model may lie on meta. Messages name the `source` and a `cure`.
+
+    Raises:
+        CheckpointError: something is missing, or of another shape or type.
+    """
+    parts, weights = origins(model, kind), model.state_dict()
+    chosen = {name: parts[name] for name in names if name in parts}
+    problems = [
+        problem
+        for name, origin in chosen.items()
+        if (problem := _problem(name, weights[name], origin, tensors))
+    ]
+    if problems:
+        share = f"{len(problems)} of {quantity(len(chosen), 'weight')}"
+        raise CheckpointError(
+            f"{share} {verb(len(problems), 'does', 'do')} not come from {source}: {problems[0]}",
+            code="E704",
+            notes=(*further(problems), cure),
+        )
+    return [*chosen]
+
+
 def copy_weights(
     model: nn.Module,
     tensors: Mapping[str, Stored],
@@ -55,23 +88,10 @@ def copy_weights(
         CheckpointError: something is missing, or of another shape or type.
     """
     parts, weights = origins(model, kind), model.state_dict()
-    chosen = {name: parts[name] for name in names if name in parts}
-    problems = [
-        problem
-        for name, origin in chosen.items()
-        if (problem := _problem(name, weights[name], origin, tensors))
-    ]
-    if problems:
-        share = f"{len(problems)} of {quantity(len(chosen), 'weight')}"
-        cure = "`gradcli init FOLDER --data TEXT` writes the layers of the model in a folder"
-        raise CheckpointError(
-            f"{share} {verb(len(problems), 'does', 'do')} not come from {source}: {problems[0]}",
-            code="E704",
-            notes=(*problems[1:], cure),
-        )
+    chosen = check_weights(model, tensors, kind, names, source)
     with engine.no_grad():
-        for name, origin in chosen.items():
-            weights[name].copy_(_values(origin, weights[name], tensors))
+        for name in chosen:
+            weights[name].copy_(_values(parts[name], weights[name], tensors))
     used = {name for origin in parts.values() for name in origin.names} | {HEAD}
     return len(chosen), [name for name in tensors if name not in used]
 
@@ -92,7 +112,7 @@ def _problem(name: str, tensor: Tensor, origin: Origin, stored: Mapping[str, Sto
         fits = shape[1:] == expected[1:] and shape[0] >= expected[0]
     if not fits:
         there = " and ".join(str(list(part.shape)) for part in parts)
-        return f"{name} is {list(expected)} here, {origin.names[0]} {there} there"
+        return f"{name} is {list(expected)} in the model, {origin.names[0]} {there} there"
     return ""
 
 
