@@ -87,13 +87,13 @@ def _words(folder: Path, length: int) -> None:
     words = ["".join(draw.choice(letters, size)) for size in draw.poisson(5, 50_000) + 1]
     chances = 1 / numpy.arange(10, len(words) + 10)
     chances /= chances.sum()
-    written = 0
+    total = 0
     with (folder / "words.txt").open("w") as file:
-        while written < length:
+        while total < length:
             numbers = draw.choice(len(words), 100_000, p=chances)
             lines = (numbers[i : i + 12] for i in range(0, len(numbers), 12))
             text = "".join(" ".join(words[n] for n in line) + ".\n" for line in lines)
-            written += file.write(text[: length - written])
+            total += file.write(text[: length - total])
     with (folder / "words.txt").open() as file:
         first = file.read(4_000_000)
     tokenizer = ByteLevelBPETokenizer()

@@ -84,6 +84,14 @@ def checked_tokenizer(folder: Path, shape: Shape) -> Tokenizer:
     return tokenizer
 
 
+def end_of(shape: Shape, tokenizer: Tokenizer) -> dict[str, str]:
+    """The key `end` of its texts, where they end with another token than the usual one."""
+    number = tokenizer.end if shape.end is None else shape.end
+    if number == tokenizer.end or number is None or number >= tokenizer.vocab:
+        return {}
+    return {"end": tokenizer.names[number]}
+
+
 def open_published(folder: Path, device: str) -> Trained:
     """The model in a folder with its tokenizer, on a device, as if it were a run of no steps.
 
@@ -114,7 +122,7 @@ def open_published(folder: Path, device: str) -> Trained:
     )
     with tempfile.TemporaryDirectory() as temporary:
         path = Path(temporary) / "model.yaml"
-        path.write_text(_config(folder.absolute(), shape, context), encoding="utf-8")
+        path.write_text(_config(folder.absolute(), shape, tokenizer, context), encoding="utf-8")
         config = load(path, room=None, runs=None, facts=facts)
     with engine.device("meta"):  # sizes may be any
         outline = build_all(config.model)
@@ -140,13 +148,14 @@ def open_published(folder: Path, device: str) -> Trained:
     return Trained(folder, device, there, meta, notes)
 
 
-def _config(folder: Path, shape: Shape, context: int) -> str:
+def _config(folder: Path, shape: Shape, tokenizer: Tokenizer, context: int) -> str:
     data = {
         "name": "text",
         "file": "none",
         "unit": "bpe",
         "tokenizer": str(folder),
         "context": context,
+        **end_of(shape, tokenizer),
     }
     layers = "\n".join(f"  - {layer}" for layer in layers_of(shape))
     return (

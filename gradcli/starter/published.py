@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from gradcli.config.published_model import checked_tokenizer, layers_of
+from gradcli.config.published_model import checked_tokenizer, end_of, layers_of
 from gradcli.data.bpe.documents import documents
 from gradcli.data.files import regular_size, shown
 from gradcli.errors import ConfigError, DataError
@@ -48,6 +48,7 @@ def draft_of_model(folder: Path, written: str, name: str, text: tuple[Path, str]
         "file": file,
         "unit": "bpe",
         "tokenizer": written,
+        **end_of(shape, tokenizer),
         "context": context,
         "split": {"train": Bare(f"{100 - share:g}%"), "val": Bare(f"{share:g}%")},
     }

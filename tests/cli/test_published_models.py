@@ -13,9 +13,12 @@ from published_folders import CONFIGS, GPT2, LLAMA, write_folder, write_weights
 
 import gradcli as package
 from gradcli import engine
+from gradcli.data.bpe.tokenizer import tokenizer_at
+from gradcli.engine.nn.generation import generate
 from gradcli.errors import CheckpointError
 from gradcli.train.published.loading import take_over_published
 from gradcli.train.safetensors_file import read
+from gradcli.train.yaml_text import inline
 
 __all__ = ["gradcli"]
 
@@ -116,6 +119,7 @@ WRONG: list[tuple[Callable[[], None], int, str]] = [
     (spoil_config("tie_word_embeddings", 1), 3, "true or false under 'tie_word_embeddings'"),
     (spoil_config("activation_function", "mish"), 3, "activation_function is 'mish'"),
     (spoil_config("activation_function", "silu"), 3, "read are gelu_new, gelu_pytorch_tanh, gelu"),
+    (spoil_config("eos_token_id", "end"), 3, "the number of a token, or a list of them under"),
     (spoil_config("scale_attn_weights", False), 3, "which is not built here"),
     (spoil_config("vocab_size", 20), 3, "they do not belong together"),
     (write("config.json", "{"), 3, "config.json: not JSON"),
@@ -249,3 +253,27 @@ def test_weights_of_another_shape_are_told_before_training(gradcli: Callable[...
     assert (ended.code, "h.2.ln_1.weight there, which is missing" in ended.err) == (7, True)
     ended = gradcli("train", "model.yaml", "-s", "pretrained.optimizer=true", "--no-report")
     assert (ended.code, "is a published model" in ended.err) == (7, True)
+
+
+@pytest.mark.parametrize("listed", [False, True])
+def test_a_text_ends_with_the_token_that_the_model_was_published_with(
+    gradcli: Callable[..., Ended], listed: bool
+) -> None:
+    write_folder(Path("model"), GPT2)
+    Path("story.txt").write_text(STORY * 40, encoding="utf-8")
+    how = ("predict", "model", "--prompt", "The old king", "--tokens", "12", "--temperature", "0")
+    whole = gradcli(*how, "--ignore-end", "--json").json
+    model, tokenizer = package.load("model").model, tokenizer_at(Path("model"))
+    prompt = tokenizer.encode("The old king")
+    tokens = list(generate(model, prompt, 12, 32, temperature=0.0))
+    end = tokens[5]
+    spoil_config("eos_token_id", [end, 0] if listed else end)()
+    ended = gradcli(*how, "--json").json
+    assert whole["tokens"] == 12
+    assert ended["tokens"] == tokens.index(end) + 1
+    assert ended["text"] == tokenizer.decode(tokens[: tokens.index(end)]).rstrip("\ufffd")
+    assert package.load("model").generate("The old king", 12, temperature=0) == ended["text"]
+    assert gradcli("init", "model", "--data", "story.txt").code == 0
+    assert f"end: {inline(tokenizer.names[end])}" in Path("model.yaml").read_text()
+    spoil_config("eos_token_id", 10**6)()
+    assert gradcli(*how, "--ignore-end", "--json").json["text"] == whole["text"]

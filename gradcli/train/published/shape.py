@@ -46,6 +46,7 @@ class Shape:
         inner: units of the network in a block.
         tied: the head has the embedding's weight.
         window: steps that a step sees; None for all before it.
+        end: the number of the token behind a document; None where nothing is said of it.
     """
 
     kind: Kind
@@ -64,6 +65,7 @@ class Shape:
     qkv_bias: bool = False
     qk_norm: bool = False
     window: int | None = None
+    end: int | None = None
 
 
 def shape_in(folder: Path) -> Shape:
@@ -111,6 +113,14 @@ class _Entries:
             self._expected("a number above 0 and below 1e12", name, value)
         return float(value)
 
+    def token(self, name: str) -> int | None:
+        """The number of a token, or the first of several."""
+        value = self.get(name)
+        first = value[0] if isinstance(value, list) and value else value
+        if first is not None and (type(first) is not int or not 0 <= first < _MOST):
+            self._expected("the number of a token, or a list of them", name, value)
+        return first
+
     def truth(self, name: str, default: bool) -> bool:
         value = self.get(name, default)
         if type(value) is not bool:
@@ -157,6 +167,7 @@ def _of_gpt2(entries: _Entries, _: str) -> Shape:
         activation=_PLAIN[entries.one_of("activation_function", _PLAIN, "gelu_new")],
         tied=entries.truth("tie_word_embeddings", True),
         qkv_bias=True,
+        end=entries.token("eos_token_id"),
     )
 
 
@@ -188,6 +199,7 @@ def _of_llama(entries: _Entries, name: str) -> Shape:
         qkv_bias=name == "qwen2",
         qk_norm=name == "qwen3",
         window=window,
+        end=entries.token("eos_token_id"),
     )
 
 
