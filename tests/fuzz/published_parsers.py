@@ -238,6 +238,8 @@ def other_tensors(tensors: dict[str, Stored], rng: random.Random) -> bytes:
 
 
 def other_size(shape: tuple[int, ...], rng: random.Random) -> tuple[int, ...]:
+    if not shape:
+        return (1,)
     at = rng.randrange(len(shape))
     side = rng.choice((0, 1, shape[at] - 1, shape[at] + 1, 2 * shape[at]))
     return rng.choice(((*shape[:at], side, *shape[at + 1 :]), (1, *shape), shape[1:], ()))

@@ -23,6 +23,7 @@ model: {model}
 loss: cross_entropy
 optim: {{name: {optim}, lr: 0.02}}
 schedule: cosine
+{further}
 train: {{steps: 6, batch: 7, seed: 3, best: val.loss}}
 """
 # What a layer must be told, by the name of the key; else 0.5 or 2.
@@ -80,6 +81,9 @@ MORE: dict[str, list[Any]] = {
         *HEAD,
     ],
 }
+MORE["gpt with lora"] = MORE["gpt"]
+FURTHER = {"gpt with lora": "lora: {match: [attention, mlp], rank: 3, dropout: 0.2, train: [norm]}"}
+OPTIMIZERS = {"nanochat": "muon"}
 CASES = (*LAYERS, *CONTAINERS, *MORE)
 # Runs the commands it is given in one process, and prints a list of the lines of each.
 COMMANDS = """
@@ -101,9 +105,8 @@ def written(folder: Path, kind: str) -> Path:
     path = folder / f"{kind}.yaml"
     for before in BEFORE:
         layers = json.dumps(MORE.get(kind) or model(kind, before))
-        path.write_text(
-            CONFIG.format(model=layers, optim="muon" if kind == "nanochat" else "adamw")
-        )
+        optim, further = OPTIMIZERS.get(kind, "adamw"), FURTHER.get(kind, "")
+        path.write_text(CONFIG.format(model=layers, optim=optim, further=further))
         try:
             load(path)
         except ErrorGroup:
