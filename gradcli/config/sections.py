@@ -70,13 +70,13 @@ def top(
         "first weights of a new run: `from`, a safetensors file, the folder of a published model, "
         "a checkpoint of gradcli or a run such as `mnist@best`, relative to this file or to where "
         "gradcli runs; `layers`, patterns of the weights taken by their names (all where left "
-        "out); `optimizer: true` takes the optimizer's state too, and the schedule begins anew: "
-        "[runs.md](runs.md)",
+        "out); `optimizer: true` takes the optimizer's state too, and the schedule begins anew "
+        "([runs.md](runs.md))",
     ] = None,
     lora: Annotated[
         Any,
-        "thin matrices that are trained beside linear layers, in place of all weights: `match`, "
-        "`rank`, `alpha`, `dropout`, `train`: [pretrained.md](pretrained.md#fine-tuning-a-part)",
+        "thin matrices that are trained beside the linear layers that `match`, in place of all "
+        "weights ([pretrained.md](pretrained.md#fine-tuning-a-part))",
     ] = None,
     extends: Annotated[
         Any, "a file, or a list of them, that this one is laid over; relative to this file"
@@ -89,9 +89,11 @@ def top(
 class Pretrained:
     """Where the first weights come from, of which layers, and whether the optimizer's state too."""
 
-    from_: str
-    layers: Patterns = field(default_factory=list)
-    optimizer: bool = False
+    from_: Annotated[str, "a safetensors file, a folder of a published model, or a run"]
+    layers: Annotated[Patterns, "patterns of the weights that are taken; all where left out"] = (
+        field(default_factory=list)
+    )
+    optimizer: Annotated[bool, "take the optimizer's state too"] = False
 
 
 # Keys that people write at the top level or in `train:`, and where they belong.

@@ -16,8 +16,7 @@ from gradcli.registry import did_you_mean
 from gradcli.starter import examples
 from gradcli.starter.codes import CODES
 from gradcli.starter.examples import Example
-from gradcli.starter.meanings import NAMES, meaning, plain
-from gradcli.train.job import Settings
+from gradcli.starter.meanings import FIXED, NAMES, meaning, plain
 from gradcli.train.yaml_text import inline
 
 SECTIONS = {
@@ -68,7 +67,8 @@ def explained(word: str) -> list[Explained]:
 def vocabulary() -> Iterator[str]:
     """Every word that can be explained."""
     yield from schema_of(top).hints
-    yield from schema_of(Settings).hints
+    for make in FIXED.values():
+        yield from schema_of(make).hints
     for table in NAMES.values():
         yield from table
         for make in table.values():
@@ -85,7 +85,7 @@ def _keys_of(owner: str) -> Iterator[str]:
         for name, make in NAMES[kind].items()
         if owner in (name, SECTIONS[kind])
     ]
-    for make in [Settings, *makes] if owner == "train" else makes:
+    for make in [FIXED[owner], *makes] if owner in FIXED else makes:
         yield from (f"{owner}.{key}" for key in schema_of(make).hints)
 
 
@@ -99,8 +99,9 @@ def _meanings(word: str) -> Iterator[Explained]:
         return
     if word in schema_of(top).hints:
         yield _top(word)
-    if word in schema_of(Settings).hints:
-        yield _train(word)
+    for section, make in FIXED.items():
+        if word in schema_of(make).hints:
+            yield _of_section(section, word)
     names = [(kind, table[word]) for kind, table in NAMES.items() if word in table]
     yield from (_named(kind, word, make) for kind, make in names)
     if not names:
@@ -117,8 +118,8 @@ def _code(code: str) -> Iterator[Explained]:
 
 def _key_of(owner: str, key: str) -> Iterator[Explained]:
     """`train.batch`, `csv.missing`, `data.missing`."""
-    if owner == "train" and key in schema_of(Settings).hints:
-        yield _train(key)
+    if owner in FIXED and key in schema_of(FIXED[owner]).hints:
+        yield _of_section(owner, key)
     for kind, table in NAMES.items():
         section = SECTIONS[kind]
         for name, make in table.items():
@@ -131,13 +132,14 @@ def _key_of(owner: str, key: str) -> Iterator[Explained]:
 def _top(key: str) -> Explained:
     kind = next((kind for kind, section in SECTIONS.items() if section == key), None)
     rows = [("names", ", ".join(NAMES[kind]))] if kind else []
-    rows = list(_rows(Settings)) if key == "train" else rows
+    rows = list(_rows(FIXED[key])) if key in FIXED else rows
     parts = [part for part in meaning(top, key).split("; ") if not part.startswith("see ")]
     return Explained(f"key {key}", "; ".join(parts), tuple(rows), examples.of_top(key))
 
 
-def _train(key: str) -> Explained:
-    return _key(f"key train.{key}", Settings, key, examples.of_train(key))
+def _of_section(name: str, key: str) -> Explained:
+    example = examples.of_train(key) if name == "train" else examples.of_top(name)
+    return _key(f"key {name}.{key}", FIXED[name], key, example)
 
 
 def _named(kind: str, name: str, make: Callable[..., Any]) -> Explained:
