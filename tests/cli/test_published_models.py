@@ -189,6 +189,19 @@ def test_what_is_wrong_with_a_llama_is_one_sentence(
     assert message in " ".join(ended.err.split())
 
 
+def test_each_part_of_a_weight_has_its_own_size(gradcli: Callable[..., Ended]) -> None:
+    weights = write_folder(Path("model"), LLAMA)
+    query, key = (f"model.layers.0.self_attn.{letter}_proj.weight" for letter in "qk")
+    exchanged = {**weights, query: weights[key], key: weights[query]}
+    write_weights(Path("model/model.safetensors"), exchanged)
+    ended = gradcli("predict", "model", *PROMPT[:-1])
+    assert ended.code == 7
+    said = " ".join(ended.err.split())
+    assert (
+        "[12, 24] and [24, 24] and [12, 24] there, not [24, 24] and [12, 24] and [12, 24]" in said
+    )
+
+
 def test_init_needs_the_text_that_a_model_is_to_learn(gradcli: Callable[..., Ended]) -> None:
     write_folder(Path("model"), GPT2)
     Path("short.txt").write_text("a b c")

@@ -105,25 +105,15 @@ def _problem(name: str, tensor: Tensor, origin: Origin, stored: Mapping[str, Sto
     for one, part in zip(origin.names, parts, strict=True):
         if part.dtype != "F16" and not readable(part, tensor):
             return f"{one} is of {part.dtype} there, {name} of {dtype_name(tensor)}"
-    shape = _shape(origin, parts)
-    expected = tuple(tensor.shape)
-    fits = shape == expected
-    if origin.leading and shape is not None and len(shape) == len(expected):
-        fits = shape[1:] == expected[1:] and shape[0] >= expected[0]
-    if not fits:
-        there = " and ".join(str(list(part.shape)) for part in parts)
-        return f"{name} is {list(expected)} in the model, {origin.names[0]} {there} there"
+    rows, *rest = tensor.shape
+    there = [list(part.shape[::-1] if origin.turned else part.shape) for part in parts]
+    sizes = [[rows * share // sum(origin.shares), *rest] for share in origin.shares]
+    longer = origin.leading and there[0][1:] == rest and there[0][:1] > [rows]
+    if there != sizes and not longer:
+        stand = " and ".join(str(list(part.shape)) for part in parts)
+        ought = f", not {' and '.join(map(str, sizes))}" if len(parts) > 1 else ""
+        return f"{name} is {[rows, *rest]} in the model, {origin.names[0]} {stand} there{ought}"
     return ""
-
-
-def _shape(origin: Origin, parts: list[Stored]) -> tuple[int, ...] | None:
-    """That of the parts together; None where they do not fit together."""
-    if origin.turned:
-        return parts[0].shape[::-1]
-    inner = {part.shape[1:] for part in parts}
-    if len(inner) != 1 or not all(part.shape for part in parts):
-        return None
-    return (sum(part.shape[0] for part in parts), *inner.pop())
 
 
 def _values(origin: Origin, tensor: Tensor, stored: Mapping[str, Stored]) -> Tensor:

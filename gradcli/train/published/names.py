@@ -23,11 +23,13 @@ class Origin:
         names: published tensors, whose rows stand one behind the other.
         turned: they are stored as (in, out) there.
         leading: only as many of the first rows as there is room for.
+        shares: how the rows are divided among them.
     """
 
     names: tuple[str, ...]
     turned: bool = False
     leading: bool = False
+    shares: tuple[int, ...] = (1,)
 
 
 def origins(model: nn.Module, kind: Kind) -> dict[str, Origin]:
@@ -38,13 +40,17 @@ def origins(model: nn.Module, kind: Kind) -> dict[str, Origin]:
     """
     names = {id(module): f"{name}." if name else "" for name, module in model.named_modules()}
     whole, result = _anatomy(model), {}
+    attentions = [block.attention for block in whole.blocks]
+    shares = {id(one.qkv): (one.heads, one.kv_heads, one.kv_heads) for one in attentions}
     for module, there in _PARTS[kind](whole):
         for part in module.state_dict():
             if module is whole.head and part == "weight" and whole.is_tied:
                 continue  # it is the embedding's
             if is_adapter(part):
                 continue  # none is published with it
-            result[names[id(module)] + part] = _ORIGINS[kind](there, part)
+            result[names[id(module)] + part] = _ORIGINS[kind](
+                there, part, shares.get(id(module), (1, 1))
+            )
     return result
 
 
@@ -120,21 +126,22 @@ def _of_llama(model: _Anatomy) -> Iterator[Part]:
     yield model.head, HEAD.removesuffix(".weight")
 
 
-def _origin_in_gpt2(there: str, part: str) -> Origin:
+def _origin_in_gpt2(there: str, part: str, _: tuple[int, ...]) -> Origin:
     turned = part == "weight" and (".attn." in there or ".mlp." in there)
     return Origin((f"{there}.{part}",), turned, there in ("wte", "wpe", "lm_head"))
 
 
-def _origin_in_llama(there: str, part: str) -> Origin:
+def _origin_in_llama(there: str, part: str, shares: tuple[int, ...]) -> Origin:
     names = tuple(f"{one}.{part}" for one in there.split())
-    return Origin(names, leading=there in ("model.embed_tokens", "lm_head"))
+    leading = there in ("model.embed_tokens", "lm_head")
+    return Origin(names, leading=leading, shares=shares if len(names) > 1 else (1,))
 
 
 _PARTS: Mapping[Kind, Callable[[_Anatomy], Iterator[Part]]] = {
     "gpt2": _of_gpt2,
     "llama": _of_llama,
 }
-_ORIGINS: Mapping[Kind, Callable[[str, str], Origin]] = {
+_ORIGINS: Mapping[Kind, Callable[[str, str, tuple[int, ...]], Origin]] = {
     "gpt2": _origin_in_gpt2,
     "llama": _origin_in_llama,
 }
