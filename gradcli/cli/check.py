@@ -13,12 +13,12 @@ import click
 
 from gradcli.cli import completion, options, output
 from gradcli.dataclass import dataclass
-from gradcli.errors import ErrorGroup
+from gradcli.errors import ErrorGroup, GradcliError
 from gradcli.wording import byte_size, quantity, verb
 
 if TYPE_CHECKING:
     from gradcli.config import Config
-    from gradcli.config.build import Special
+    from gradcli.config.build import ParameterSizes
     from gradcli.config.trust import Trust
     from gradcli.train.value_origins import ValueOrigin
 
@@ -91,22 +91,27 @@ def _print_schema(ctx: click.Context, configs: bool, tables: bool) -> None:
 
 @dataclass(frozen=True)
 class Checked:
-    """A config that is right, with what is special of its parameters, or what is wrong with it."""
+    """A config that is right, with the sizes of some parameters, or what is wrong."""
 
     path: Path
     config: Config | None = None
-    special: Special | None = None
+    sizes: ParameterSizes | None = None
     error: ErrorGroup | None = None
 
 
 def _checked(path: Path, overrides: tuple[str, ...], trust: Trust) -> Checked:
     from gradcli.config import check_patterns, load
+    from gradcli.config.build import check_pretrained
 
     try:
         config = load(path, overrides, trust=trust)
-        return Checked(path, config, check_patterns(config))
+        sizes = check_patterns(config)
+        check_pretrained(config)
+        return Checked(path, config, sizes)
     except ErrorGroup as error:
         return Checked(path, error=error)
+    except GradcliError as error:
+        return Checked(path, error=ErrorGroup([error]))
 
 
 def _as_object(checked: Checked, with_origins: bool = False) -> dict[str, Any]:
@@ -119,7 +124,7 @@ def _as_object(checked: Checked, with_origins: bool = False) -> dict[str, Any]:
             from gradcli.config.own_code import hashes
 
             found["code"] = hashes(config.code)
-        found["frozen"] = list(checked.special.frozen) if checked.special else []
+        found["frozen"] = list(checked.sizes.frozen) if checked.sizes else []
         found["warnings"] = [output.as_object(each) for each in config.warnings]
         found["parameters"] = sum(layer.parameters for layer in config.model)
         found["steps"] = config.steps
@@ -187,15 +192,15 @@ def _from(origin: ValueOrigin) -> str:
     return f"{origin.place or origin.origin}{note}"
 
 
-def _show_special(special: Special) -> None:
+def _show_sizes(sizes: ParameterSizes) -> None:
     """What is frozen, and what LoRA adds."""
-    if special.frozen:
-        names = list(special.frozen)
+    if sizes.frozen:
+        names = list(sizes.frozen)
         more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-        total = sum(special.frozen.values())
+        total = sum(sizes.frozen.values())
         output.say(f"frozen: {total:,} of them, in {', '.join(names[:SHOWN])}{more}")
-    if special.adapters:
-        total, layers = sum(special.adapters.values()), len(special.adapters) // 2
+    if sizes.adapters:
+        total, layers = sum(sizes.adapters.values()), len(sizes.adapters) // 2
         output.say(f"lora: {total:,} more, in A and B of {quantity(layers, 'linear layer')}")
 
 
@@ -209,8 +214,8 @@ def _show_layers(checked: Checked, config: Config) -> None:
     output.say(f"{checked.path}: {config.name}, {samples}, {steps}", "heading")
     for line in layer_lines(config.model, total=True, width=output.width(sys.stdout)):
         output.say(line)
-    if checked.special:
-        _show_special(checked.special)
+    if checked.sizes:
+        _show_sizes(checked.sizes)
     if config.memory:
         persistent, arena = byte_size(config.memory.persistent), byte_size(config.memory.arena)
         output.say(

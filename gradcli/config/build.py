@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from gradcli import engine
 from gradcli.config import own_code
@@ -27,11 +27,12 @@ from gradcli.errors import ConfigError, DeviceError, ErrorGroup, GradcliError, O
 from gradcli.table import Column, lines
 from gradcli.train.job import Job, as_they_are
 from gradcli.train.metrics import direction_of
-from gradcli.train.pretrained import State, take_over
+from gradcli.train.pretrained import State, check_source, take_over
 
 if TYPE_CHECKING:
     from gradcli.config.load import Config
 
+T = TypeVar("T")
 Find = Callable[[nn.Module, Sequence[str], str], set[str]]
 
 
@@ -99,29 +100,25 @@ def _optimizer(model: nn.Module, config: Config) -> optim.Optimizer:
 
 
 @dataclass(frozen=True)
-class Special:
+class ParameterSizes:
     """The sizes of parameters by name: of those that `freeze` and `lora` freeze, and of A and B."""
 
     frozen: Mapping[str, int] = field(default_factory=dict)
     adapters: Mapping[str, int] = field(default_factory=dict)
 
 
-def check_patterns(config: Config) -> Special:
+def check_patterns(config: Config) -> ParameterSizes:
     """Refuse patterns that match nothing; gives what the others freeze and add.
 
     Only the model itself knows the names, so it is built.
     """
     if not any(patterns for _, patterns, _ in (*_lora_patterns(config), *_patterns(config))):
-        return Special()
-    try:
-        with engine.device("meta"):
-            model = build_all(config.model)
-    except DeviceError:  # own code looks at numbers
-        model = build_all(config.model)
-    _choose_trained(model, config)
+        return ParameterSizes()
+    model = _outline(config)
     sizes = {name: p.numel() for name, p in model.named_parameters() if not p.requires_grad}
-    adapters = {name: p.numel() for name, p in model.named_parameters() if is_adapter(name)}
-    return Special(sizes, adapters)
+    trained = {name: p.numel() for name, p in model.named_parameters() if p.requires_grad}
+    adapters = {name: size for name, size in trained.items() if is_adapter(name)}
+    return ParameterSizes(sizes, adapters)
 
 
 def _choose_trained(model: nn.Module, config: Config) -> None:
@@ -178,12 +175,57 @@ def _taking_over(
     model: nn.Module, optimizer: optim.Optimizer, config: Config
 ) -> Callable[[], str] | None:
     """What gives a new run its first weights, where the config has any."""
+    return _with_source(take_over, model, optimizer, config)
+
+
+def _outline(config: Config) -> nn.Module:
+    """The model on meta, with what is trained of it."""
+    try:
+        with engine.device("meta"):
+            model = build_all(config.model)
+            _choose_trained(model, config)
+    except DeviceError:  # own code looks at numbers
+        model = build_all(config.model)
+        _choose_trained(model, config)
+    return model
+
+
+def check_pretrained(config: Config) -> None:
+    """Refuse weights that `train` could not begin with; nothing of the model is made but its sizes.
+
+    Raises:
+        ErrorGroup: they are missing, damaged, of other shapes, or of a model that computes
+            something else.
+    """
+    if config.pretrained is None:
+        return
+    model = _outline(config)
+    check = _with_source(check_source, model, _optimizer(model, config), config)
+    assert check is not None
+    check()
+
+
+def _with_source(
+    use: Callable[[nn.Module, Path, set[str], State | None], T],
+    model: nn.Module,
+    optimizer: optim.Optimizer,
+    config: Config,
+) -> Callable[[], T] | None:
+    """A call of `use` with what `pretrained` names; its errors have the place of `from`."""
     section = config.pretrained
     if section is None:
         return None
     names = select_state(model, section.layers, "pretrained.layers")
     state = State(optimizer, config.optim.name, config.resolved) if section.optimizer else None
-    return lambda: take_over(model, Path(section.from_), names, state)
+
+    def call() -> T:
+        try:
+            return use(model, Path(section.from_), names, state)
+        except GradcliError as error:
+            error.place = error.place or place_of(config.written, "pretrained", "from")
+            raise
+
+    return call
 
 
 def layer_lines(

@@ -84,7 +84,8 @@ def locate(text: str, root: Path, runs: Path) -> Path:
         f"pretrained.from: there is no file {ascii(str(root / text))[1:-1]}, and {reason.message}",
         code="E707",
         notes=(
-            "give a safetensors file, a checkpoint, or a run as RUN, RUN@best, RUN@last, RUN@STEP",
+            "give a safetensors file, a checkpoint, the folder of a published model, or a run as "
+            "RUN, RUN@best, RUN@last, RUN@STEP",
             *reason.notes,
         ),
     )
@@ -100,11 +101,53 @@ def take_over(
     else the file holds is left alone. A folder is that of a published model.
     """
     if file.is_dir():
-        if state is not None:
-            raise _refusal("no optimizer's state", [f"{file} is a published model"], _NO_STATE)
+        _check_stateless(file, state)
         from gradcli.train.published.loading import take_over_published  # few begin so
 
         return take_over_published(model, file, names)
+    source, wanted, memory = _compared(model, file, names, state)
+    with engine.no_grad():
+        for name, tensor in wanted.items():
+            tensor.copy_(as_tensor(source.model[name]))
+        for name, tensor in memory.items():
+            tensor.copy_(as_tensor(source.optimizer[name]))
+    beginning = f"{quantity(len(wanted), 'weight')} {verb(len(wanted), 'begins', 'begin')}"
+    if state is None or source.meta is None:
+        return f"{beginning} as in {file}"
+    after = f"the optimizer's state after {quantity(source.meta.step, 'step')}"
+    return (
+        f"{quantity(len(wanted), 'weight')} and {after} begin as in {file}; the schedule begins "
+        "anew"
+    )
+
+
+def check_source(
+    model: nn.Module, file: Path, names: Collection[str], state: State | None = None
+) -> None:
+    """Refuse what `take_over` would; the model may lie on meta."""
+    if not file.is_dir():
+        _compared(model, file, names, state)
+        return
+    _check_stateless(file, state)
+    from gradcli.train.published.loading import compared
+
+    compared(model, file, names)
+
+
+def _check_stateless(folder: Path, state: State | None) -> None:
+    if state is not None:
+        raise _refusal("no optimizer's state", [f"{folder} is a published model"], _NO_STATE)
+
+
+def _compared(
+    model: nn.Module, file: Path, names: Collection[str], state: State | None
+) -> tuple[Source, dict[str, Tensor], Mapping[str, Tensor]]:
+    """What a file holds, and the weights and the state that come from it, all of which fit."""
+    if is_published(file.parent):
+        raise CheckpointError(
+            f"pretrained: {file} is a part of a published model; give its folder, {file.parent}",
+            code="E704",
+        )
     source = _read(file)
     # Adapters that the file does not hold begin anew.
     wanted = {
@@ -124,19 +167,7 @@ def take_over(
     if problems:
         message = f"the optimizer's state does not come from {file}"
         raise _refusal(message, problems, _NO_STATE)
-    with engine.no_grad():
-        for name, tensor in wanted.items():
-            tensor.copy_(as_tensor(source.model[name]))
-        for name, tensor in memory.items():
-            tensor.copy_(as_tensor(source.optimizer[name]))
-    beginning = f"{quantity(len(wanted), 'weight')} {verb(len(wanted), 'begins', 'begin')}"
-    if state is None or source.meta is None:
-        return f"{beginning} as in {file}"
-    after = f"the optimizer's state after {quantity(source.meta.step, 'step')}"
-    return (
-        f"{quantity(len(wanted), 'weight')} and {after} begin as in {file}; the schedule begins "
-        "anew"
-    )
+    return source, wanted, memory
 
 
 def _refusal(message: str, problems: list[str], cure: str) -> CheckpointError:

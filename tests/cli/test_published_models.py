@@ -290,3 +290,33 @@ def test_a_text_ends_with_the_token_that_the_model_was_published_with(
     assert f"end: {inline(tokenizer.names[end])}" in Path("model.yaml").read_text()
     spoil_config("eos_token_id", 10**6)()
     assert gradcli(*how, "--ignore-end", "--json").json["text"] == whole["text"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "old", "new", "message"),
+    [
+        ("gpt2", "heads: 4", "heads: 2", "heads is 2 in the model, 4 there"),
+        ("gpt2", "gelu_tanh", "gelu", "activation is gelu in the model, gelu_tanh there"),
+        ("gpt2", "gelu_tanh", "relu", "activation is relu in the model, gelu_tanh there"),
+        ("gpt2", "heads: 4", "heads: 4, norm: post", "norm is post in the model, pre there"),
+        ("gpt2", "eps: 1.0e-05}\n  # (x", "eps: 1.0e-06}\n  # (x", "eps is 1e-06 in the model"),
+        ("gpt2", "heads: 4", "heads: 4, alibi: true", "alibi is True in the model, False there"),
+        ("llama", "rotary_base: 5000.0", "rotary_base: 500.0", "rotary_base is 500.0 in the model"),
+        ("llama", "rotary_form: half", "rotary_form: interleaved", "rotary_form is interleaved"),
+        ("qwen3", "qk_norm: rms", "qk_norm: rms_plain", "qk_norm is rms_plain in the model, rms"),
+    ],
+)
+def test_a_model_that_computes_something_else_is_refused_and_checked(
+    gradcli: Callable[..., Ended], kind: str, old: str, new: str, message: str
+) -> None:
+    write_folder(Path("model"), CONFIGS[kind])
+    Path("story.txt").write_text(STORY * 40, encoding="utf-8")
+    assert gradcli("init", "model", "--data", "story.txt").code == 0
+    config = Path("model.yaml").read_text()
+    assert old in config, config
+    Path("model.yaml").write_text(config.replace(old, new))
+    for command in (("check",), ("train", "--no-report", "--max-steps", "1")):
+        ended = gradcli(command[0], "model.yaml", *command[1:])
+        said = " ".join(ended.err.split())
+        assert (ended.code, message in said) == (7, True), said
+        assert "--> model.yaml:" in said

@@ -86,9 +86,9 @@ def test_the_resolved_config_says_the_same(config_file: Write) -> None:
     section = {"match": ["qkv"], "rank": 8, "alpha": 16.0, "dropout": 0.0, "train": []}
     assert config.resolved["lora"] == section
     assert "lora" not in load(config_file(text=TEXT)).resolved
-    special = check_patterns(config)
-    assert sum(special.adapters.values()) == 4 * 8 * (12 + 36)
-    assert all(is_adapter(name) != (name in special.frozen) for name in special.adapters)
+    sizes = check_patterns(config)
+    assert sum(sizes.adapters.values()) == 4 * 8 * (12 + 36)
+    assert all(is_adapter(name) != (name in sizes.frozen) for name in sizes.adapters)
 
 
 @pytest.mark.parametrize(

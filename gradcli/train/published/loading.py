@@ -13,6 +13,7 @@ from gradcli.data.files import shown
 from gradcli.errors import CheckpointError
 from gradcli.train.published.folder import files_in, first_names, tensors_in
 from gradcli.train.published.names import HEAD, Origin, origins
+from gradcli.train.published.settings import differences
 from gradcli.train.published.shape import Kind, shape_in
 from gradcli.train.safetensors_file import Stored
 from gradcli.train.state import as_tensor, dtype_name, readable
@@ -31,13 +32,34 @@ def take_over_published(model: nn.Module, folder: Path, names: Collection[str]) 
     Raises:
         CheckpointError: something is missing, or of another shape or type.
     """
-    tensors, kind = tensors_in(files_in(folder)), shape_in(folder).kind
+    tensors, kind = compared(model, folder, names)
     count, unused = copy_weights(model, tensors, kind, names, shown(folder))
     line = f"{quantity(count, 'weight')} {verb(count, 'begins', 'begin')} as in {shown(folder)}"
     if not unused:
         return line
     number = quantity(len(unused), "tensor")
     return f"{line}; {number} there {verb(len(unused))} not used: {first_names(unused)}"
+
+
+def compared(
+    model: nn.Module, folder: Path, names: Collection[str]
+) -> tuple[dict[str, Stored], Kind]:
+    """The tensors in a folder, whose model computes what this one does; that may lie on meta.
+
+    Raises:
+        CheckpointError: it does not, or something is missing, or of another shape or type.
+    """
+    shape = shape_in(folder)
+    tensors = tensors_in(files_in(folder))
+    check_weights(model, tensors, shape.kind, names, shown(folder))
+    problems = list(differences(model, shape))
+    if problems:
+        raise CheckpointError(
+            f"the model computes something else with the weights of {shown(folder)}: {problems[0]}",
+            code="E704",
+            notes=(*problems[1:], _CURE),
+        )
+    return tensors, shape.kind
 
 
 def check_weights(
@@ -56,7 +78,7 @@ def check_weights(
         CheckpointError: something is missing, or of another shape or type.
     """
     parts, weights = origins(model, kind), model.state_dict()
-    chosen = {name: parts[name] for name in names if name in parts}
+    chosen = {name: parts[name] for name in weights if name in names and name in parts}
     problems = [
         problem
         for name, origin in chosen.items()
