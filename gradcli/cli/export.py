@@ -34,6 +34,8 @@ def command(
     """
     if file.suffix != SUFFIX:
         raise ConfigError(f"{file}: only {SUFFIX} is written; call it {file.stem}{SUFFIX}")
+    if not file.parent.is_dir():
+        raise ConfigError(f"{file}: there is no folder {file.parent}; make it first")
     if file.exists() and not overwrite:
         raise ConfigError(f"{file} is there already; give another name, or --overwrite")
     trained = open_run(False)

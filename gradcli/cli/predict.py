@@ -54,7 +54,7 @@ def _not_empty(
 )
 @click.option("--overwrite", is_flag=True, help="Let --out replace a file that is there.")
 @click.option("--prompt", metavar="TEXT", help="Continue TEXT; for models of text.")
-@options.count("--tokens", "N", "How many characters or bytes to write.", 300)
+@options.count("--tokens", "N", "How many tokens to write, such as characters.", 300)
 @click.option(
     "--temperature",
     type=options.Finite(min=0),
@@ -62,7 +62,7 @@ def _not_empty(
     metavar="T",
     help="Lower is more conservative; 0 always picks the likeliest.  [default: 1]",
 )
-@options.count("--top-k", "K", "Sample from the K likeliest characters or bytes.")
+@options.count("--top-k", "K", "Sample from the K likeliest tokens.")
 @click.option(
     "--top-p",
     type=options.Finite(min=0, max=1, min_open=True),
@@ -129,7 +129,7 @@ def command(
     A line has the file, the sample's index in it, the label and its probability (for
     regression, the values; for text, the token that follows the sample).
 
-    With --prompt, a model of text continues TEXT, character by character.
+    With --prompt, a model of text continues TEXT, token by token.
     """
     _check_usage(ctx, bool(files), prompt is not None)
     from gradcli.cli import predictions

@@ -128,7 +128,7 @@ def _choose_trained(model: nn.Module, config: Config) -> None:
     """
     errors = list(_misses(model, config, _lora_patterns(config)))
     if not errors:
-        adapt(model, config.lora)
+        _adapt(model, config)
         errors = list(_misses(model, config, _patterns(config)))
     if errors:
         raise ErrorGroup(errors)
@@ -141,6 +141,14 @@ def _choose_trained(model: nn.Module, config: Config) -> None:
         raise ErrorGroup(
             [ConfigError("freeze: nothing is left to train", code="E104", place=place)]
         )
+
+
+def _adapt(model: nn.Module, config: Config) -> None:
+    try:
+        adapt(model, config.lora)
+    except ConfigError as error:
+        error.place = place_of(config.written, "lora", "rank")
+        raise ErrorGroup([error]) from None
 
 
 def _misses(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import field
 from typing import Annotated
 
@@ -11,6 +11,7 @@ from gradcli.dataclass import dataclass
 from gradcli.engine import nn
 from gradcli.engine.kind import Count, Positive, Share
 from gradcli.engine.nn.lora import add_lora
+from gradcli.errors import ConfigError
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,22 @@ def adapt(model: nn.Module, lora: Lora | None) -> None:
     for name, parameter in model.named_parameters():
         parameter.requires_grad_(name in trained)
     weights = select_linear(model, lora.match, "lora.match")
+    _check_rank(model, weights, lora.rank)
     layers = sorted(name.rpartition(".")[0] for name in weights)
     add_lora(model, layers, lora.rank, lora.alpha, lora.dropout)
+
+
+def _check_rank(model: nn.Module, weights: Collection[str], rank: int) -> None:
+    """Refuse two matrices that are larger than what they stand beside."""
+    name = min(weights, key=lambda name: min(model.get_parameter(name).shape))
+    least = min(model.get_parameter(name).shape)
+    if rank > least:
+        layer = name.rpartition(".")[0]
+        raise ConfigError(
+            f"lora.rank is {rank}, and the narrower side of layer {layer} is {least}; a rank of "
+            f"{least} can learn anything there",
+            code="E104",
+        )
 
 
 def select_linear(model: nn.Module, patterns: Sequence[str], where: str) -> set[str]:

@@ -160,5 +160,6 @@ def _config(folder: Path, shape: Shape, tokenizer: Tokenizer, context: int) -> s
     layers = "\n".join(f"  - {layer}" for layer in layers_of(shape))
     return (
         f"gradcli: 1\ndata: {_keys(dict(data))}\nmodel:\n{layers}\nloss: cross_entropy\n"
-        "metrics: []\noptim: {name: sgd, lr: 1}\ntrain: {steps: 1, batch: 8}\n"
+        "metrics: [perplexity, bits_per_byte]\noptim: {name: sgd, lr: 1}\n"
+        "train: {steps: 1, batch: 8}\n"
     )

@@ -64,7 +64,9 @@ def top(
         Bound("a map from names to blocks"),
         "layers under a name, with parameters; see below",
     ] = {},  # noqa: B006
-    freeze: Annotated[Patterns, "parameters that are not trained, see `groups` below"] = [],  # noqa: B006
+    freeze: Annotated[
+        Patterns, "patterns of the parameters that are not trained, such as `block.0-8.*`"
+    ] = [],  # noqa: B006
     pretrained: Annotated[
         Any,
         "first weights of a new run: `from`, a safetensors file, the folder of a published model, "

@@ -69,7 +69,9 @@ CODES: dict[str, Code] = {
     "E704": Code("A checkpoint does not fit the model", "Use the run's own config, or --partial."),
     "E705": Code("A checkpoint is of another training", "Resume the run that it belongs to."),
     "E706": Code("The data changed since the run began", "Restore it, or begin a new run."),
-    "E707": Code("pretrained.from names neither a file nor a run", "Correct the name."),
+    "E707": Code(
+        "pretrained.from names no file, folder of a published model or run", "Correct the name."
+    ),
     "E708": Code(
         "Prepared data cannot be written",
         "Make room: gradcli data clean, or set data.cache to another folder.",

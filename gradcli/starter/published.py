@@ -61,7 +61,7 @@ def draft_of_model(folder: Path, written: str, name: str, text: tuple[Path, str]
         data,
         layers_of(shape),
         "cross_entropy",
-        ("perplexity",),
+        ("perplexity", "bits_per_byte"),
         "{name: adamw, lr: 3e-5, weight_decay: 0.01}",
         {
             "steps": 200,

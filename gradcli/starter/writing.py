@@ -34,7 +34,7 @@ def draft(source: Path, folder: Path, target: str | None, text: Path | None = No
     if is_published(source):
         _no_target(target, "a published model: each next token is predicted")
         own = None if text is None else (text, _relative(text, folder))
-        return draft_of_model(source, written, name, own)
+        return draft_of_model(source, written, f"{name[:90]}-tuned", own)
     if text is not None:
         raise ConfigError(f"--data is the text for a published model, and '{source}' is none")
     if source.is_dir():

@@ -16,7 +16,7 @@ from gradcli.errors import CheckpointError, GradcliError, RunError
 from gradcli.registry import did_you_mean
 from gradcli.train import checkpoint
 from gradcli.train.directory import checkpoint_file
-from gradcli.train.published.folder import is_published
+from gradcli.train.published.folder import is_part, is_published
 from gradcli.train.run_name import find
 from gradcli.train.safetensors_file import Stored, read
 from gradcli.train.state import MODEL, OPTIMIZER, as_evaluated, as_tensor, dtype_name, readable
@@ -143,7 +143,7 @@ def _compared(
     model: nn.Module, file: Path, names: Collection[str], state: State | None
 ) -> tuple[Source, dict[str, Tensor], Mapping[str, Tensor]]:
     """What a file holds, and the weights and the state that come from it, all of which fit."""
-    if is_published(file.parent):
+    if is_part(file):
         raise CheckpointError(
             f"pretrained: {file} is a part of a published model; give its folder, {file.parent}",
             code="E704",

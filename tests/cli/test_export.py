@@ -39,6 +39,7 @@ def test_a_run_leaves_as_its_weights(gradcli: Callable[..., Ended]) -> None:
     [
         (("export", "dots", "dots.pt"), "only .safetensors is written; call it dots.safetensors"),
         (("export", "dots", "there.safetensors"), "is there already"),
+        (("export", "dots", "none/new.safetensors"), "there is no folder none; make it first"),
         (("export", "dots", "new.safetensors", "--merge"), "trained without lora"),
         (("export", "dot", "new.safetensors"), "did you mean 'dots'"),
     ],

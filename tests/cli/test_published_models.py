@@ -102,6 +102,10 @@ def call_a_tensor(name: str) -> Callable[[], None]:
     return spoil
 
 
+def pickled() -> None:
+    Path("model/model.safetensors").rename("model/pytorch_model.bin")
+
+
 def index_of(name: str) -> Callable[[], None]:
     def spoil() -> None:
         remove("model.safetensors")()
@@ -127,6 +131,9 @@ WRONG: list[tuple[Callable[[], None], int, str]] = [
     (write("tokenizer.json", "{}"), 3, "tokenizer.json: not a tokenizer"),
     (remove("tokenizer.json"), 3, "expected tokenizer.json"),
     (remove("model.safetensors"), 7, "put the published weights there"),
+    (remove("config.json"), 3, "model holds no config.json; a model is a folder with"),
+    (pickled, 7, "pytorch_model.bin is in a form of PyTorch that may run code"),
+    (spoil_config("model_type", None), 3, "model_type is missing; read are gpt2, llama"),
     (write("model.safetensors", "no"), 7, "model.safetensors"),
     (cut_embedding, 7, "wte.weight"),
     (
@@ -200,6 +207,19 @@ def test_each_part_of_a_weight_has_its_own_size(gradcli: Callable[..., Ended]) -
     assert (
         "[12, 24] and [24, 24] and [12, 24] there, not [24, 24] and [12, 24] and [12, 24]" in said
     )
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "config.json"])
+def test_a_part_of_a_folder_is_refused_with_the_folder(
+    gradcli: Callable[..., Ended], name: str
+) -> None:
+    write_folder(Path("model"), GPT2)
+    Path("story.txt").write_text(STORY * 40, encoding="utf-8")
+    assert gradcli("init", "model", "--data", "story.txt").code == 0
+    for command in (("check", "model.yaml"), ("train", "model.yaml", "--no-report")):
+        ended = gradcli(*command, "-s", f"pretrained.from=model/{name}")
+        assert ended.code == 7
+        assert "is a part of a published model; give its folder" in ended.err
 
 
 def test_init_needs_the_text_that_a_model_is_to_learn(gradcli: Callable[..., Ended]) -> None:

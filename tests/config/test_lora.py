@@ -101,6 +101,7 @@ def test_the_resolved_config_says_the_same(config_file: Write) -> None:
             "lora.rank must be a whole number from 1 to",
         ),
         ("lora: {match: [qkv], alpha: 0}", "lora.alpha must be"),
+        ("lora: {match: [qkv], rank: 13}", "narrower side of layer 1.0.attention.qkv is 12"),
         ("lora: {match: [qkv], dropout: 1}", "lora.dropout must be a number in [0, 1)"),
         ("lora: {match: [qkv], ranks: 3}", "did you mean 'rank'?"),
         ("lora: 8", "lora must be"),

@@ -14,7 +14,7 @@ from typing import Any
 from gradcli.data.files import json_in, read, regular_size, shown, text_of
 from gradcli.errors import ConfigError, DataError, GradcliError
 from gradcli.registry import did_you_mean
-from gradcli.wording import listed, quantity
+from gradcli.wording import quantity
 
 FILE = "tokenizer.json"
 PARTS = ("vocab.json", "merges.txt")
@@ -52,8 +52,8 @@ class Tokenizer:
             what = f"expected 1 to {MOST_TOKENS} tokens, found {len(numbers)}"
             raise DataError(f"{source}: {what}", code="E304")
         if end is not None and end not in numbers:
-            cure = did_you_mean(end, numbers, "data.end names another one")
-            raise DataError(f"{source}: there is no token {end!r}; {cure}", code="E304")
+            cure = did_you_mean(end, numbers, "give one that the tokenizer has")
+            raise DataError(f"data.end: {source} has no token {end!r}; {cure}", code="E304")
         usual = next((name for name in _ENDS if name in numbers), None)
         name = usual if end is None else end
         self.end = None if name is None else numbers[name]
@@ -102,7 +102,7 @@ class Tokenizer:
         """The number of a token, as the tokenizer writes it or as a text; errors begin with `key`.
 
         Raises:
-            DataError: it has no such token.
+            ConfigError: it has no such token.
         """
         if token in self.numbers:
             return self.numbers[token]
@@ -110,7 +110,7 @@ class Tokenizer:
         if len(tokens) == 1:
             return tokens[0]
         cure = did_you_mean(token, self.numbers, f"the text is {quantity(len(tokens), 'token')}")
-        raise DataError(f"{key}: {self._source} has no token {token!r}; {cure}", code="E304")
+        raise ConfigError(f"{key}: {self._source} has no token {token!r}; {cure}")
 
     def encode(self, text: str) -> list[int]:
         """The tokens of a text, without any that stand before or behind every text."""
@@ -148,10 +148,9 @@ def tokenizer_at(path: Path, end: str | None = None) -> Tokenizer:
         return Tokenizer(_content(path), shown(path), end)
     if (path / FILE).is_file():
         return tokenizer_at(path / FILE, end)
-    missing = [name for name in PARTS if not (path / name).is_file()]
-    if missing:
+    if not all((path / name).is_file() for name in PARTS):
         raise DataError(
-            f"{shown(path)}: expected {FILE}, or {listed(PARTS)}; there is no {listed(missing)}"
+            f"{shown(path)} holds no tokenizer: expected {FILE}, or both {' and '.join(PARTS)}"
         )
     vocab, merges = (path / name for name in PARTS)
     return Tokenizer(_of_gpt2(_numbers(vocab), _merges(merges)), shown(path), end)

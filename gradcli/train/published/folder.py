@@ -16,6 +16,7 @@ from gradcli.wording import listed
 
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 _LIMIT = 64 << 20  # bytes of an index
+_PARTS = re.compile(r"(config|tokenizer)\.json|model(-\d+-of-\d+)?\.safetensors(\.index\.json)?")
 _FILE = re.compile(r"[^/\\]{1,255}")
 # Masks and tables of angles, which some files have beside the weights.
 _NO_WEIGHTS = re.compile(r"h\.\d+\.attn\.(masked_)?bias|.*\.rotary_emb\.inv_freq")
@@ -24,11 +25,16 @@ _PREFIX = "transformer."
 
 
 def is_published(path: Path) -> bool:
-    """Whether a folder looks like one of a published model."""
+    """Whether a folder looks like one of a published model, whole or not."""
     # (os.path is false, and no OSError, for a name that is too long; so it is below.)
-    if not os.path.isfile(path / FILE):  # noqa: PTH113
+    if not any(os.path.isfile(path / name) for name in (FILE, WEIGHTS, INDEX)):  # noqa: PTH113
         return False
     return not os.path.exists(path / "resolved.yaml")  # noqa: PTH110
+
+
+def is_part(file: Path) -> bool:
+    """Whether a file is one of those that make up a published model."""
+    return bool(_PARTS.fullmatch(file.name)) and is_published(file.parent)
 
 
 def files_in(folder: Path) -> list[Path]:
@@ -40,9 +46,12 @@ def files_in(folder: Path) -> list[Path]:
     if (folder / WEIGHTS).is_file():
         return [folder / WEIGHTS]
     if not (folder / INDEX).is_file():
+        other = next((file.name for file in sorted(folder.glob("*.bin"))), None)
+        cure = "put the published weights there"
+        if other is not None:
+            cure = f"{shown(other)} is in a form of PyTorch that may run code, and is not read"
         raise CheckpointError(
-            f"{shown(folder)} holds no {WEIGHTS} and no {INDEX}; put the published weights there",
-            code="E707",
+            f"{shown(folder)} holds no {WEIGHTS} and no {INDEX}; {cure}", code="E707"
         )
     names = sorted(set(_shards(folder / INDEX)))
     missing = [name for name in names if not os.path.isfile(folder / name)]  # noqa: PTH113

@@ -129,6 +129,8 @@ class _Entries:
 
     def one_of(self, name: str, names: Collection[str], default: str | None = None) -> str:
         value = self.get(name, default)
+        if value is None:
+            self.refuse(f"{name} is missing; read are {listed(names)}")
         if not isinstance(value, str) or value not in names:
             self.refuse(f"{name} is {_BRIEF.repr(value)}; read are {listed(names)}")
         return value
