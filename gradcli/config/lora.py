@@ -42,7 +42,7 @@ def adapt(model: nn.Module, lora: Lora | None) -> None:
 
 def _check_rank(model: nn.Module, weights: Collection[str], rank: int) -> None:
     """Refuse two matrices that are larger than what they stand beside."""
-    name = min(weights, key=lambda name: min(model.get_parameter(name).shape))
+    name = min(sorted(weights), key=lambda name: min(model.get_parameter(name).shape))
     least = min(model.get_parameter(name).shape)
     if rank > least:
         layer = name.rpartition(".")[0]

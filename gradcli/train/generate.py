@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 from gradcli import engine
 from gradcli.data.facts import DataFacts
 from gradcli.dataclass import dataclass
+from gradcli.engine import nn
 from gradcli.engine.nn.generation import WORTH_CAPTURE, cache_obstacle, generate_rows
 from gradcli.engine.nn.sampling import Sampler
-from gradcli.errors import ConfigError, DataError
+from gradcli.errors import ConfigError, DataError, DeviceError
+from gradcli.free_memory import free_memory
 from gradcli.train import precision
 from gradcli.train.spelling import Speller, decoder_of, is_bpe
+from gradcli.wording import byte_size
 
 if TYPE_CHECKING:
     from gradcli.train.job import Job
@@ -59,7 +62,8 @@ class Texts:
         if how.cache_bf16 and remark(job):
             raise ConfigError(f"--cache-bf16: this model {remark(job)}")
         source = job.dataset.source
-        ends = _stop_tokens(job, how)
+        tokens, ends = _encoded(prompt, job, key), _stop_tokens(job, how)
+        _check_memory(job, how, len(tokens))
         self._spellers = [
             Speller(decoder_of(facts, source), how.stop, ends) for _ in range(how.samples)
         ]
@@ -77,7 +81,7 @@ class Texts:
         )
         self._rows = generate_rows(
             job.model,
-            _encoded(prompt, job, key),
+            tokens,
             how.tokens,
             facts.input[0],
             sampler,
@@ -109,6 +113,28 @@ def remark(job: Job) -> str:
     """Why the job's model writes slowly; empty where it computes each step once."""
     reason = cache_obstacle(job.model)
     return reason and f"generates without cache: {reason}"
+
+
+def _check_memory(job: Job, how: Sampling, prompt: int) -> None:
+    """Refuse more samples than there is memory for their keys, values and logits.
+
+    Raises:
+        DeviceError: there is not.
+    """
+    facts = job.dataset.facts
+    layers = [one for one in job.model.modules() if isinstance(one, nn.SelfAttention)]
+    numbers = sum(2 * one.kv_heads * one.head_dim for one in layers)
+    steps = min(facts.input[0], prompt + how.tokens)
+    bytes_each = steps * numbers * (2 if how.cache_bf16 else 4) + 8 * prompt * (facts.vocab or 0)
+    free = free_memory() if next(job.model.parameters()).device == "cpu" else None
+    if free is None or how.samples * bytes_each <= free:
+        return
+    raise DeviceError(
+        f"--samples {how.samples}: keys, values and logits of that many take about "
+        f"{byte_size(how.samples * bytes_each)}, and {byte_size(free)} are free; "
+        f"{free // bytes_each} would fit",
+        code="E402",
+    )
 
 
 def _stop_tokens(job: Job, how: Sampling) -> frozenset[int]:

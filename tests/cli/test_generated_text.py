@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,13 @@ def test_several_texts_are_those_of_their_seeds(gradcli: Any, texts: Any) -> Non
     assert ended.out == "".join(
         f"--- {i + 1} of 3, seed {5 + i} ---\nab{text}\n" for i, text in enumerate(alone)
     )
+
+
+def test_more_texts_than_there_is_memory_for_are_refused(gradcli: Any, texts: Any) -> None:
+    how = ("--prompt", "ab", "--tokens", "20", "--samples", "2000000000")
+    ended = gradcli("predict", "letters", *how)
+    assert (ended.code, ended.out) == (4, "")
+    assert re.search(r"E402\] --samples 2000000000: .* take about [\d.,]+ GB", ended.err), ended.err
 
 
 def test_each_text_ends_by_itself(texts: Any) -> None:

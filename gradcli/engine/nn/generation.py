@@ -104,7 +104,8 @@ def generate_rows(
     with _evaluation(model):
         steps = cached and not obstacle(model)
         capture = captured and count >= WORTH_CAPTURE
-        cache = KeyValueCache(model, context, cache_dtype, capture) if steps else None
+        room = min(context, len(prompt) + count)
+        cache = KeyValueCache(model, room, cache_dtype, capture) if steps else None
         sampler.see(prompt)
         rows = [list(prompt) for _ in sampler.generators]
         begun = -1
