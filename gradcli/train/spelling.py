@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeGuard
 
 from gradcli.data.dataset import Source
 from gradcli.data.facts import DataFacts, Facts
 
 if TYPE_CHECKING:
+    from gradcli.data.bpe.tokenizer import Tokenizer
     from gradcli.data.text import TextSource
 
 _NO_BYTE = b"\xff"  # part of no character
@@ -44,17 +45,25 @@ class BytesDecoder:
 class _TokenizerDecoder:
     """Tokens of a tokenizer, of which some make up a character together."""
 
-    def __init__(self, stream: Callable[[int], str]) -> None:
-        self.add = stream
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+        self._stream = tokenizer.stream()
+        self._open: list[int] = []  # tokens of a character that is not complete
+
+    def add(self, token: int) -> str:
+        text = self._stream(token)
+        self._open = [] if text else [*self._open, token]
+        return text
 
     def end(self) -> str:
-        return ""
+        rest, self._open = self._open, []
+        return self._tokenizer.decode(rest) if rest else ""
 
 
 def decoder_of(facts: DataFacts, source: Source | None) -> Decoder:
     """The way from the tokens of a text back to it."""
     if is_bpe(source):
-        return _TokenizerDecoder(source.bpe.tokenizer.stream())
+        return _TokenizerDecoder(source.bpe.tokenizer)
     return BytesDecoder(token_bytes(facts, facts.unit))
 
 

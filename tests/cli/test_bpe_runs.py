@@ -7,6 +7,8 @@ import math
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from bpe_files import STORY, write_tokenizer
@@ -14,6 +16,7 @@ from points import Ended, gradcli
 
 import gradcli as package
 from gradcli.data.bpe import tokenizer
+from gradcli.train.spelling import decoder_of
 
 __all__ = ["gradcli"]
 
@@ -160,6 +163,17 @@ def test_the_config_of_the_page_trains(gradcli: Callable[..., Ended]) -> None:
     Path("story.txt").write_text(STORY * 30, encoding="utf-8")
     ended = gradcli("train", "story.yaml", "--no-report")
     assert (ended.code, "warning" in ended.err) == (0, False), ended.err
+
+
+def test_bytes_of_an_unfinished_character_are_shown_as_such() -> None:
+    letters = tokenizer.trained_tokenizer(iter([STORY]), 300)
+    snowman = letters.encode("snow \u2603")
+    source = SimpleNamespace(unit="bpe", bpe=SimpleNamespace(tokenizer=letters))
+    facts: Any = None
+    for tokens, end in ((snowman, "snow \u2603"), (snowman[:-1], "snow \ufffd")):
+        decoder = decoder_of(facts, source)  # type: ignore[arg-type]
+        text = "".join(map(decoder.add, tokens))
+        assert (text + decoder.end(), decoder.end()) == (end, "")
 
 
 def test_a_text_ends_with_its_document_or_at_a_token(gradcli: Callable[..., Ended]) -> None:

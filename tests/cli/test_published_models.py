@@ -304,7 +304,8 @@ def test_a_text_ends_with_the_token_that_the_model_was_published_with(
     ended = gradcli(*how, "--json").json
     assert whole["tokens"] == 12
     assert ended["tokens"] == tokens.index(end) + 1
-    assert ended["text"] == tokenizer.decode(tokens[: tokens.index(end)]).rstrip("\ufffd")
+    text = tokenizer.decode(tokens[: tokens.index(end)])
+    assert ended["text"].rstrip("\ufffd") == text.rstrip("\ufffd")
     assert package.load("model").generate("The old king", 12, temperature=0) == ended["text"]
     assert gradcli("init", "model", "--data", "story.txt").code == 0
     assert f"end: {inline(tokenizer.names[end])}" in Path("model.yaml").read_text()
