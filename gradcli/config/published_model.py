@@ -54,7 +54,7 @@ def _block(shape: Shape) -> dict[str, object]:
     keys |= {"norm_kind": "rms", "bias": False, "rotary": True, "rotary_form": "half"}
     usual = {
         "kv_heads": shape.heads,
-        "head_dim": shape.width // shape.heads,
+        "head_dim": shape.width / shape.heads,
         "rotary_base": 10000.0,
         "window": None,
     }

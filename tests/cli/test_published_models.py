@@ -178,6 +178,8 @@ WRONG_LLAMAS = [
         "3 under 'num_key_value_heads' does not divide the number of",
     ),
     ("head_dim", 5, 3, "5 features a head, where rotary positions turn pairs"),
+    ("head_dim", 1 << 24, 3, "16777216 features a head, of which at most 65536 are read"),
+    ("hidden_size", 25, 7, "0.weight is [372, 25] in the model, model.embed_tokens.weight"),
     ("hidden_act", "gelu", 3, "hidden_act is 'gelu'; read are silu, swish"),
     ("head_dim", 8, 7, "qkv.weight is [64, 24] in the model"),
     ("model_type", "qwen2", 7, "model.layers.0.self_attn.q_proj.bias there, which is missing"),

@@ -15,6 +15,7 @@ from gradcli.wording import listed, quantity
 FILE = "config.json"
 _LIMIT = 1 << 20  # bytes
 _MOST = 1 << 24  # of anything that is counted
+_WIDEST = 1 << 16  # features of a head: positions have an angle for each, whatever the weights are
 Kind = Literal["gpt2", "llama"]
 # Kinds of models by what their config.json calls them.
 KINDS: dict[str, Kind] = {
@@ -209,4 +210,6 @@ def _head_size(entries: _Entries, width: int, heads: int) -> int:
     size = entries.count("head_dim", max(1, width // heads))
     if size % 2:
         entries.refuse(f"{quantity(size, 'feature')} a head, where rotary positions turn pairs")
+    if size > _WIDEST:
+        entries.refuse(f"{quantity(size, 'feature')} a head, of which at most {_WIDEST} are read")
     return size
