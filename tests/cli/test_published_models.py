@@ -177,6 +177,10 @@ WRONG_LLAMAS = [
         3,
         "3 under 'num_key_value_heads' does not divide the number of",
     ),
+    ("rope_parameters", 5000, 3, "expected an object under 'rope_parameters', found 5000"),
+    ("rope_parameters", {"rope_type": "yarn"}, 3, "rope_type is 'yarn', which is not built here"),
+    ("rope_parameters", {"factor": 4.0}, 3, "factor is 4.0, which is not built here"),
+    ("rope_parameters", {"rope_theta": -1}, 3, "under 'rope_theta', found -1"),
     ("head_dim", 5, 3, "5 features a head, where rotary positions turn pairs"),
     ("head_dim", 1 << 24, 3, "16777216 features a head, of which at most 65536 are read"),
     ("hidden_size", 25, 7, "0.weight is [372, 25] in the model, model.embed_tokens.weight"),
@@ -343,3 +347,12 @@ def test_a_model_that_computes_something_else_is_refused_and_checked(
         said = " ".join(ended.err.split())
         assert (ended.code, message in said) == (7, True), said
         assert "--> model.yaml:" in said
+
+
+def test_newer_files_have_the_base_of_positions_elsewhere(gradcli: Callable[..., Ended]) -> None:
+    write_folder(Path("model"), LLAMA)
+    before = gradcli("predict", "model", *PROMPT).json["text"]
+    spoil_config("rope_theta", 77.0)()
+    assert gradcli("predict", "model", *PROMPT).json["text"] != before
+    spoil_config("rope_parameters", {"rope_type": "default", "rope_theta": LLAMA["rope_theta"]})()
+    assert gradcli("predict", "model", *PROMPT).json["text"] == before

@@ -95,6 +95,10 @@ class _Entries:
     def __init__(self, values: Mapping[str, Any], source: str) -> None:
         self._values, self._source = values, source
 
+    def within(self, name: str, values: Mapping[str, Any]) -> _Entries:
+        """Those of an object under `name`."""
+        return _Entries(values, f"{self._source}, {name}")
+
     def refuse(self, what: str) -> NoReturn:
         raise DataError(f"{self._source}: {what}", code="E304")
 
@@ -198,12 +202,25 @@ def _of_llama(entries: _Entries, name: str) -> Shape:
         tied=entries.truth("tie_word_embeddings", False),
         kv_heads=kv_heads,
         head_dim=_head_size(entries, width, heads),
-        rotary_base=entries.number("rope_theta", 10000.0),
+        rotary_base=_rotary_base(entries),
         qkv_bias=name == "qwen2",
         qk_norm=name == "qwen3",
         window=window,
         end=entries.token("eos_token_id"),
     )
+
+
+def _rotary_base(entries: _Entries) -> float:
+    """Under the key of its own, or as newer files have it, in rope_parameters."""
+    inner = entries.get("rope_parameters", {})
+    if not isinstance(inner, dict):
+        entries.refuse(f"expected an object under 'rope_parameters', found {_BRIEF.repr(inner)}")
+    within = entries.within("rope_parameters", inner)
+    within.alone("rope_type", "default")
+    within.alone("partial_rotary_factor", 1.0)
+    for key in sorted(inner.keys() - {"rope_type", "partial_rotary_factor", "rope_theta"}):
+        within.alone(key)
+    return within.number("rope_theta", entries.number("rope_theta", 10000.0))
 
 
 def _head_size(entries: _Entries, width: int, heads: int) -> int:
