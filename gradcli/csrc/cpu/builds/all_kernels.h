@@ -15,12 +15,14 @@
 #include "../index/index.h"
 #include "../random/random_integers.h"
 #include "../index/sort.h"
+#ifdef GC_IS_REAL
+#include "../reduce/sums.h"
+#endif
 #include "../reduce/reduce.h"
 #include "../reduce/extreme.h"
 #include "../reduce/scan.h"
 #ifdef GC_IS_REAL
 #include "../matmul/gemm.h"
-#include "../reduce/sums.h"
 #include "../reduce/length.h"
 #include "../reduce/nearest.h"
 #include "../reduce/exact.h"

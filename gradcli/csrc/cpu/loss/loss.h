@@ -94,10 +94,13 @@ static void NAME(run_cross_entropy)(const gc_job *job) {
   for (int64_t row = job->task * GC_ROWS; row < end; row++) {
     NAME(sample) s = NAME(sample_of)(job, row);
     if (!job->call->sizes[2] && s.classes) {
-      s.top = NAME(top_of_row)(s.x, s.classes, s.stride);
+      const NAME(rows) one = {.n = s.classes, .stride = 1, .width = 1};
+      double exponentials;
       for (int64_t i = 0; i < s.classes; i++)
         own[i] = s.x[i * s.stride];
-      s.log_sum = (REAL)log(NAME(exp_row)(own, own, s.classes, 1, s.top));
+      NAME(tops_of_rows)(own, one, &s.top);
+      NAME(exp_rows)(own, own, one, &s.top, &exponentials);
+      s.log_sum = (REAL)log(exponentials);
     }
     stats[row / inner * 2 * inner + row % inner] = s.top;
     stats[row / inner * 2 * inner + inner + row % inner] = s.log_sum;

@@ -18,11 +18,49 @@ static int NAME(plan_extreme)(const gc_call *call, gc_plan *plan, gc_error *erro
 #else
 #define IS_NAN(v) false
 #endif
+/* Numbers that are looked at together. */
+#ifndef GC_LOOK
+#define GC_LOOK 64
+#endif
 #define WINS(v, ORDER, best) ((v)ORDER(best) || (IS_NAN(v) && !IS_NAN(best)))
 
 #define EXTREME(name, ORDER)                                                                       \
+  /* Of numbers that lie side by side: first which number wins, then where it is. */               \
+  static int64_t NAME(name##_of_row)(const REAL *x, int64_t from, int64_t to) {                    \
+    REAL best[GC_LOOK], top = x[from];                                                             \
+    int nan = IS_NAN(top);                                                                         \
+    int64_t i = from;                                                                              \
+    for (int64_t k = 0; k < GC_LOOK; k++)                                                          \
+      best[k] = top;                                                                               \
+    for (; i + GC_LOOK <= to; i += GC_LOOK)                                                        \
+      for (int64_t k = 0; k < GC_LOOK; k++) {                                                      \
+        const REAL v = x[i + k];                                                                   \
+        best[k] = v ORDER best[k] ? v : best[k];                                                   \
+        nan |= IS_NAN(v);                                                                          \
+      }                                                                                            \
+    for (; i < to; i++) {                                                                          \
+      best[0] = x[i] ORDER best[0] ? x[i] : best[0];                                               \
+      nan |= IS_NAN(x[i]);                                                                         \
+    }                                                                                              \
+    for (int64_t k = 0; k < GC_LOOK; k++)                                                          \
+      top = best[k] ORDER top ? best[k] : top;                                                     \
+    for (i = from; i + GC_LOOK <= to; i += GC_LOOK) {                                              \
+      int there = 0;                                                                               \
+      for (int64_t k = 0; k < GC_LOOK; k++)                                                        \
+        there |= nan ? IS_NAN(x[i + k]) : x[i + k] == top;                                         \
+      if (there)                                                                                   \
+        break;                                                                                     \
+    }                                                                                              \
+    while (nan ? !IS_NAN(x[i]) : x[i] != top)                                                      \
+      i++;                                                                                         \
+    return i;                                                                                      \
+  }                                                                                                \
   static void NAME(name##_line)(const REAL *x, int64_t from, int64_t to, int64_t width,            \
                                 int64_t inner, int64_t *where) {                                   \
+    if (inner == 1) {                                                                              \
+      where[0] = NAME(name##_of_row)(x, from, to);                                                 \
+      return;                                                                                      \
+    }                                                                                              \
     REAL best[GC_WIDTH];                                                                           \
     for (int64_t j = 0; j < width; j++) {                                                          \
       best[j] = x[from * inner + j];                                                               \
@@ -31,10 +69,9 @@ static int NAME(plan_extreme)(const gc_call *call, gc_plan *plan, gc_error *erro
     for (int64_t i = from + 1; i < to; i++)                                                        \
       for (int64_t j = 0; j < width; j++) {                                                        \
         const REAL v = x[i * inner + j];                                                           \
-        if (WINS(v, ORDER, best[j])) {                                                             \
-          best[j] = v;                                                                             \
-          where[j] = i;                                                                            \
-        }                                                                                          \
+        const bool wins = WINS(v, ORDER, best[j]);                                                 \
+        best[j] = wins ? v : best[j];                                                              \
+        where[j] = wins ? i : where[j];                                                            \
       }                                                                                            \
   }                                                                                                \
   /* The winner of the chunks' winners; the earlier one keeps its place. */                        \
