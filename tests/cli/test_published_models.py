@@ -117,6 +117,7 @@ def index_of(name: str) -> Callable[[], None]:
 WRONG: list[tuple[Callable[[], None], int, str]] = [
     (spoil_config("model_type", "bert"), 3, "model_type is 'bert'; read are gpt2, llama"),
     (spoil_config("n_embd", "wide"), 3, "a whole number from 1 to 16777216 under 'n_embd'"),
+    (spoil_config("n_layer", 1025), 3, "a whole number from 1 to 1024 under 'n_layer'"),
     (spoil_config("n_head", 5), 3, "5 under 'n_head' does not divide the width 24 evenly"),
     (spoil_config("layer_norm_epsilon", -1), 3, "below 1e12 under 'layer_norm_epsilon'"),
     (spoil_config("layer_norm_epsilon", ["long"] * 9000), 3, "'long', 'long', ...]"),

@@ -15,6 +15,7 @@ from gradcli.wording import listed, quantity
 FILE = "config.json"
 _LIMIT = 1 << 20  # bytes
 _MOST = 1 << 24  # of anything that is counted
+_MOST_LAYERS = 1024  # published models have 200 at most; each one of a config takes time
 _WIDEST = 1 << 16  # features of a head: positions have an angle for each, whatever the weights are
 Kind = Literal["gpt2", "llama"]
 # Kinds of models by what their config.json calls them.
@@ -106,10 +107,10 @@ class _Entries:
         value = self._values.get(name)
         return default if value is None else value
 
-    def count(self, name: str, default: int | None = None) -> int:
+    def count(self, name: str, default: int | None = None, most: int = _MOST) -> int:
         value = self.get(name, default)
-        if type(value) is not int or not 1 <= value <= _MOST:
-            self._expected(f"a whole number from 1 to {_MOST}", name, value)
+        if type(value) is not int or not 1 <= value <= most:
+            self._expected(f"a whole number from 1 to {most}", name, value)
         return int(value)
 
     def number(self, name: str, default: float) -> float:
@@ -166,7 +167,7 @@ def _of_gpt2(entries: _Entries, _: str) -> Shape:
         kind="gpt2",
         vocab=entries.count("vocab_size"),
         width=width,
-        layers=entries.count("n_layer"),
+        layers=entries.count("n_layer", most=_MOST_LAYERS),
         heads=heads,
         context=entries.count("n_positions", entries.get("n_ctx")),
         inner=entries.count("n_inner", 4 * width),
@@ -193,7 +194,7 @@ def _of_llama(entries: _Entries, name: str) -> Shape:
         kind="llama",
         vocab=entries.count("vocab_size"),
         width=width,
-        layers=entries.count("num_hidden_layers"),
+        layers=entries.count("num_hidden_layers", most=_MOST_LAYERS),
         heads=heads,
         context=entries.count("max_position_embeddings", 2048),
         inner=entries.count("intermediate_size"),
