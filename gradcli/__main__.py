@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 INTERRUPTED = 130
@@ -22,7 +23,18 @@ def main() -> None:
     except MemoryError:  # in an import; nothing but this can be relied on then
         sys.stderr.write("error[E402] the memory of this process is used up\n")
         code = NO_MEMORY
+    _flush_stderr()
     sys.exit(code)
+
+
+def _flush_stderr() -> None:
+    """Give up what no room is left for: Python would end with 120 in place of the exit code."""
+    try:
+        sys.stderr.flush()
+    except AttributeError:  # there is none
+        return
+    except (OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
 if __name__ == "__main__":

@@ -99,11 +99,11 @@ def _meanings(word: str) -> Iterator[Explained]:
         return
     if word in schema_of(top).hints:
         yield _top(word)
-    for section, make in FIXED.items():
-        if word in schema_of(make).hints:
-            yield _of_section(section, word)
+    sections = [name for name, make in FIXED.items() if word in schema_of(make).hints]
     names = [(kind, table[word]) for kind, table in NAMES.items() if word in table]
+    yield from (_of_section(name, word) for name in sections if name == "train")
     yield from (_named(kind, word, make) for kind, make in names)
+    yield from (_of_section(name, word) for name in sections if name != "train")
     if not names:
         yield from _keys_called(word)
 

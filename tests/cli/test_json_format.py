@@ -28,6 +28,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "eval": ("eval", "last"),
     "predict": ("predict", "last", "new.txt"),
     "predict --out": ("predict", "last", "new.txt", "--out", "new.jsonl"),
+    "export": ("export", "last", "weights.safetensors"),
     "compare": ("compare", "last", "dots"),
     "runs": ("runs",),
     "report": ("report", "last"),

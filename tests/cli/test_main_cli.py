@@ -227,7 +227,11 @@ def test_a_closed_stderr_never_moves_messages_to_stdout() -> None:
 def test_a_stderr_that_is_full_keeps_the_exit_code(arguments: str, code: int) -> None:
     command = f"{sys.executable} -m gradcli {arguments} 2> /dev/full; echo $?"
     done = subprocess.run(
-        ["/bin/sh", "-c", command], capture_output=True, text=True, cwd=Path(__file__).parents[2]
+        ["/bin/sh", "-c", command],
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parents[2],
+        env={key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"},
     )
     assert done.stdout == f"{code}\n"
 

@@ -24,6 +24,7 @@ BESIDE: dict[str, tuple[str, ...]] = {
     "resume": ("-s", "train.epochs=4"),
     "eval": ("--split", "val"),
     "predict": ("new.txt",),
+    "export": ("weights.safetensors",),
     "check": (),
     "bench": ("--steps", "1", "--top", "0"),
     "plan": (),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -101,15 +100,20 @@ def test_captured_and_resumed_steps_are_the_eager_ones(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", [2, 3])
 def test_ranks_make_the_gradients_of_one(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    def gradients(group: Any) -> list[Any]:
-        made = job([], micro_batch=4, batch=16)
+    # Each with the same weights: made before there are threads, which share what draws them.
+    jobs = [job([], micro_batch=4, batch=16) for _ in range(size + 1)]
+
+    def gradients(group: Any, made: Any) -> list[Any]:
         split = made.dataset.splits["train"]
         step = OneStep(made, split, group)
         drawings = Balanced.of(split).order(1, 0, 42)[:16]
         step.gradients(drawings, engine.tensor([1, 1, 0]))
         return [p.grad.tolist() for p in made.model.parameters() if p.grad is not None]
 
-    expected = gradients(ALONE)
-    task: Callable[[ThreadGroup], Any] = gradients
+    expected = gradients(ALONE, jobs[size])
+
+    def task(group: ThreadGroup) -> list[Any]:
+        return gradients(group, jobs[group.rank])
+
     monkeypatch.setattr(distributed, "group", lambda: ALONE)
     assert on_ranks(size, task, timeout=20) == [expected] * size
