@@ -19,7 +19,7 @@ from gradcli.data.files import shown
 from gradcli.errors import CheckpointError, DataError
 from gradcli.train.checkpoint import Meta
 from gradcli.train.published.folder import files_in, first_names, tensors_in
-from gradcli.train.published.loading import check_weights, copy_weights
+from gradcli.train.published.loading import matched
 from gradcli.train.published.shape import FILE as CONFIG
 from gradcli.train.published.shape import Shape, shape_in
 from gradcli.train.yaml_text import inline
@@ -130,15 +130,16 @@ def open_published(folder: Path, device: str) -> Trained:
     cure = (
         f"{CONFIG} describes another model; put the one that was published with the weights there"
     )
-    check_weights(outline, tensors, shape.kind, weights, shown(folder), cure)
-    job = build(config, LoadedData(config.data, facts, {}, {}))
-    _, unused = copy_weights(job.model, tensors, shape.kind, weights, shown(folder))
+    match = matched(outline, tensors, shape.kind, weights, shown(folder), cure)
+    unused = match.unused
     if unused:
         number = quantity(len(unused), "tensor")
         raise CheckpointError(
             f"{shown(folder)} holds {number} that {CONFIG} says nothing of: {first_names(unused)}",
             code="E704",
         )
+    job = build(config, LoadedData(config.data, facts, {}, {}))
+    match.copy_into(job.model)
     notes = []
     if context < shape.context:
         at_once = quantity(context, "token")

@@ -105,18 +105,18 @@ def take_over(
         from gradcli.train.published.loading import take_over_published  # few begin so
 
         return take_over_published(model, file, names)
-    source, wanted, memory = _compared(model, file, names, state)
+    source, weights, memory = _compared(model, file, names, state)
     with engine.no_grad():
-        for name, tensor in wanted.items():
+        for name, tensor in weights.items():
             tensor.copy_(as_tensor(source.model[name]))
         for name, tensor in memory.items():
             tensor.copy_(as_tensor(source.optimizer[name]))
-    beginning = f"{quantity(len(wanted), 'weight')} {verb(len(wanted), 'begins', 'begin')}"
+    beginning = f"{quantity(len(weights), 'weight')} {verb(len(weights), 'begins', 'begin')}"
     if state is None or source.meta is None:
         return f"{beginning} as in {file}"
     after = f"the optimizer's state after {quantity(source.meta.step, 'step')}"
     return (
-        f"{quantity(len(wanted), 'weight')} and {after} begin as in {file}; the schedule begins "
+        f"{quantity(len(weights), 'weight')} and {after} begin as in {file}; the schedule begins "
         "anew"
     )
 
@@ -150,15 +150,15 @@ def _compared(
         )
     source = _read(file)
     # Adapters that the file does not hold begin anew.
-    wanted = {
+    weights = {
         name: one
         for name, one in model.state_dict().items()
         if name in names and (name in source.model or not is_adapter(name))
     }
-    _check_adapters(model, wanted, source, file)
-    problems = _problems(wanted, source.model)
+    _check_adapters(model, weights, source, file)
+    problems = _problems(weights, source.model)
     if problems:
-        share = f"{len(problems)} of {quantity(len(wanted), 'weight')}"
+        share = f"{len(problems)} of {quantity(len(weights), 'weight')}"
         message = f"{share} {verb(len(problems), 'does', 'do')} not come from {file}"
         cure = "pretrained.layers names the layers whose weights are there"
         raise _refusal(message, problems, cure)
@@ -167,7 +167,7 @@ def _compared(
     if problems:
         message = f"the optimizer's state does not come from {file}"
         raise _refusal(message, problems, _NO_STATE)
-    return source, wanted, memory
+    return source, weights, memory
 
 
 def _refusal(message: str, problems: list[str], cure: str) -> CheckpointError:
@@ -195,9 +195,9 @@ def _bare(stored: Mapping[str, Stored], prefix: str, *, alone: bool = False) -> 
     return some if some or alone else dict(stored)
 
 
-def _problems(wanted: Mapping[str, Tensor], stored: Mapping[str, Stored]) -> list[str]:
+def _problems(weights: Mapping[str, Tensor], stored: Mapping[str, Stored]) -> list[str]:
     """Why tensors cannot be taken from the file, a line for each that cannot."""
-    return [one for name in wanted if (one := _problem(name, wanted[name], stored))]
+    return [one for name in weights if (one := _problem(name, weights[name], stored))]
 
 
 def _problem(name: str, tensor: Tensor, stored: Mapping[str, Stored]) -> str:
@@ -212,12 +212,12 @@ def _problem(name: str, tensor: Tensor, stored: Mapping[str, Stored]) -> str:
 
 
 def _check_adapters(
-    model: nn.Module, wanted: Mapping[str, Tensor], source: Source, file: Path
+    model: nn.Module, weights: Mapping[str, Tensor], source: Source, file: Path
 ) -> None:
     """Refuse weights that would lose the A and B that they were trained with, or their factor."""
     theirs = {name for name in source.model if is_adapter(name)}
-    lost = {name.rpartition(".")[0] for name in theirs - wanted.keys()}
-    lost = {layer for layer in lost if f"{layer}.weight" in wanted}
+    lost = {name.rpartition(".")[0] for name in theirs - weights.keys()}
+    lost = {layer for layer in lost if f"{layer}.weight" in weights}
     if lost:
         raise CheckpointError(
             f"pretrained: {file} holds the A and B of lora beside {quantity(len(lost), 'layer')}, "
@@ -227,7 +227,7 @@ def _check_adapters(
         )
     alpha = _at({} if source.meta is None else source.meta.config, "lora.alpha")
     ours = {one.alpha for one in model.modules() if isinstance(one, LoRALinear)}
-    if theirs & wanted.keys() and alpha and ours != {alpha}:
+    if theirs & weights.keys() and alpha and ours != {alpha}:
         raise CheckpointError(
             f"pretrained: {file} was trained with lora.alpha {alpha}, the config has {ours.pop()}",
             code="E704",

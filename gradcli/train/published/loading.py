@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from gradcli import engine
 from gradcli.data.files import shown
+from gradcli.dataclass import dataclass
 from gradcli.errors import CheckpointError
 from gradcli.train.published.folder import files_in, first_names, tensors_in
 from gradcli.train.published.names import HEAD, Origin, origins
@@ -26,14 +27,43 @@ _CURE = "`gradcli init FOLDER --data TEXT` writes the layers of the model in a f
 _HALVES = 1 << 18  # bytes of float16 that become numbers of Python's at once
 
 
+@dataclass(frozen=True)
+class Match:
+    """The tensors of a folder that make up the weights of a model.
+
+    Attributes:
+        tensors: by their published names.
+        origins: of every weight of the model.
+        names: of the weights that are taken.
+    """
+
+    tensors: Mapping[str, Stored]
+    origins: Mapping[str, Origin]
+    names: tuple[str, ...]
+
+    def copy_into(self, model: nn.Module) -> None:
+        """Give a model of these weights their values."""
+        weights = model.state_dict()
+        with engine.no_grad():
+            for name in self.names:
+                weights[name].copy_(_values(self.origins[name], weights[name], self.tensors))
+
+    @property
+    def unused(self) -> list[str]:
+        """The tensors that no weight of the model is made of."""
+        used = {name for origin in self.origins.values() for name in origin.names} | {HEAD}
+        return [name for name in self.tensors if name not in used]
+
+
 def take_over_published(model: nn.Module, folder: Path, names: Collection[str]) -> str:
     """Copy the weights called `names` out of a folder; gives a line to show, with what is unused.
 
     Raises:
         CheckpointError: something is missing, or of another shape or type.
     """
-    tensors, kind = compared(model, folder, names)
-    count, unused = copy_weights(model, tensors, kind, names, shown(folder))
+    match = compared(model, folder, names)
+    match.copy_into(model)
+    count, unused = len(match.names), match.unused
     line = f"{quantity(count, 'weight')} {verb(count, 'begins', 'begin')} as in {shown(folder)}"
     if not unused:
         return line
@@ -41,17 +71,14 @@ def take_over_published(model: nn.Module, folder: Path, names: Collection[str]) 
     return f"{line}; {number} there {verb(len(unused))} not used: {first_names(unused)}"
 
 
-def compared(
-    model: nn.Module, folder: Path, names: Collection[str]
-) -> tuple[dict[str, Stored], Kind]:
-    """The tensors in a folder, whose model computes what this one does; that may lie on meta.
+def compared(model: nn.Module, folder: Path, names: Collection[str]) -> Match:
+    """The match of a model with a folder whose model computes the same; it may lie on meta.
 
     Raises:
         CheckpointError: it does not, or something is missing, or of another shape or type.
     """
     shape = shape_in(folder)
-    tensors = tensors_in(files_in(folder))
-    check_weights(model, tensors, shape.kind, names, shown(folder))
+    match = matched(model, tensors_in(files_in(folder)), shape.kind, names, shown(folder))
     problems = list(differences(model, shape))
     if problems:
         raise CheckpointError(
@@ -59,30 +86,30 @@ def compared(
             code="E704",
             notes=(*problems[1:], _CURE),
         )
-    return tensors, shape.kind
+    return match
 
 
-def check_weights(
+def matched(
     model: nn.Module,
     tensors: Mapping[str, Stored],
     kind: Kind,
     names: Collection[str],
     source: str,
     cure: str = _CURE,
-) -> list[str]:
-    """The weights called `names` that are made of tensors: all but a tied head's.
+) -> Match:
+    """The match of a model, which may lie on meta, with tensors by their published names.
 
-    The model may lie on meta. Messages name the `source` and a `cure`.
+    Messages name the `source` and a `cure`.
 
     Raises:
         CheckpointError: something is missing, or of another shape or type.
     """
     parts, weights = origins(model, kind), model.state_dict()
-    chosen = {name: parts[name] for name in weights if name in names and name in parts}
+    chosen = tuple(name for name in weights if name in names and name in parts)
     problems = [
         problem
-        for name, origin in chosen.items()
-        if (problem := _problem(name, weights[name], origin, tensors))
+        for name in chosen
+        if (problem := _problem(name, weights[name], parts[name], tensors))
     ]
     if problems:
         share = f"{len(problems)} of {quantity(len(chosen), 'weight')}"
@@ -91,31 +118,7 @@ def check_weights(
             code="E704",
             notes=(*further(problems), cure),
         )
-    return [*chosen]
-
-
-def copy_weights(
-    model: nn.Module,
-    tensors: Mapping[str, Stored],
-    kind: Kind,
-    names: Collection[str],
-    source: str,
-) -> tuple[int, list[str]]:
-    """Copy the weights called `names` from tensors by their published names.
-
-    All is compared before any is copied; messages name the `source`. Gives how many weights that
-    were, and the tensors that no weight of the model is made of.
-
-    Raises:
-        CheckpointError: something is missing, or of another shape or type.
-    """
-    parts, weights = origins(model, kind), model.state_dict()
-    chosen = check_weights(model, tensors, kind, names, source)
-    with engine.no_grad():
-        for name in chosen:
-            weights[name].copy_(_values(parts[name], weights[name], tensors))
-    used = {name for origin in parts.values() for name in origin.names} | {HEAD}
-    return len(chosen), [name for name in tensors if name not in used]
+    return Match(tensors, parts, chosen)
 
 
 def _problem(name: str, tensor: Tensor, origin: Origin, stored: Mapping[str, Stored]) -> str:
