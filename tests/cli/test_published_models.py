@@ -14,6 +14,7 @@ from published_folders import CONFIGS, GPT2, LLAMA, write_folder, write_weights
 import gradcli as package
 from gradcli import engine
 from gradcli.data.bpe.tokenizer import tokenizer_at
+from gradcli.engine import nn
 from gradcli.engine.nn.generation import generate
 from gradcli.errors import CheckpointError
 from gradcli.train.published.loading import take_over_published
@@ -357,3 +358,32 @@ def test_newer_files_have_the_base_of_positions_elsewhere(gradcli: Callable[...,
     assert gradcli("predict", "model", *PROMPT).json["text"] != before
     spoil_config("rope_parameters", {"rope_type": "default", "rope_theta": LLAMA["rope_theta"]})()
     assert gradcli("predict", "model", *PROMPT).json["text"] == before
+
+
+@pytest.mark.parametrize(
+    ("keys", "seen"),
+    [
+        ({"use_sliding_window": False}, "all"),
+        ({"use_sliding_window": True}, "all"),  # from layer 28 on
+        ({"use_sliding_window": True, "max_window_layers": 2}, "all"),
+        ({"use_sliding_window": True, "max_window_layers": 0}, "window"),
+        ({"layer_types": ["sliding_attention"] * 2}, "window"),
+        ({"layer_types": ["full_attention"] * 2, "use_sliding_window": True}, "all"),
+        ({"use_sliding_window": True, "max_window_layers": 1}, "windows in some layers alone"),
+        ({"layer_types": ["full_attention", "sliding_attention"]}, "windows in some layers alone"),
+        ({"layer_types": ["linear_attention"] * 2}, "not built here: ['linear_attention', 'l"),
+        ({"use_sliding_window": True, "max_window_layers": "two"}, "max_window_layers is 'two'"),
+        ({"layer_types": ["sliding_attention"] * 2, "sliding_window": -1}, "'sliding_window'"),
+    ],
+)
+def test_windows_are_those_of_the_layers_that_have_them(
+    gradcli: Callable[..., Ended], keys: dict[str, object], seen: str
+) -> None:
+    write_folder(Path("model"), {**CONFIGS["qwen2"], "sliding_window": 5, **keys})
+    ended = gradcli("predict", "model", *PROMPT[:-1])
+    if seen in ("all", "window"):
+        blocks = package.load("model").model.modules()
+        windows = {one.window for one in blocks if isinstance(one, nn.SelfAttention)}
+        assert (ended.code, windows) == (0, {5 if seen == "window" else None})
+    else:
+        assert (ended.code, seen in ended.err) == (3, True), ended.err

@@ -33,6 +33,8 @@ _PLAIN = {
     "relu": "relu",
 }
 _GATED = {"silu": "swiglu", "swish": "swiglu"}
+_WHOLE, _WINDOWED = "full_attention", "sliding_attention"  # layer_types
+_FIRST_WINDOW = 28  # layer of Qwen with a window, where its file does not say
 # What a value of the file looks like in a message, however long or deep it is.
 _BRIEF = Repr()
 _BRIEF.maxlevel, _BRIEF.maxdict, _BRIEF.maxstring = 3, 8, 60
@@ -186,15 +188,14 @@ def _of_llama(entries: _Entries, name: str) -> Shape:
     if name != "qwen2":  # of which the key says nothing
         entries.alone("attention_bias", False)
     width, heads = entries.count("hidden_size"), entries.count("num_attention_heads")
-    windowed = name == "mistral" or entries.truth("use_sliding_window", False)
     kv_heads = entries.count("num_key_value_heads", heads)
+    layers = entries.count("num_hidden_layers", most=_MOST_LAYERS)
     entries.divides("num_key_value_heads", kv_heads, "number of heads", heads)
-    window = entries.count("sliding_window") if windowed and entries.get("sliding_window") else None
     return Shape(
         kind="llama",
         vocab=entries.count("vocab_size"),
         width=width,
-        layers=entries.count("num_hidden_layers", most=_MOST_LAYERS),
+        layers=layers,
         heads=heads,
         context=entries.count("max_position_embeddings", 2048),
         inner=entries.count("intermediate_size"),
@@ -206,9 +207,27 @@ def _of_llama(entries: _Entries, name: str) -> Shape:
         rotary_base=_rotary_base(entries),
         qkv_bias=name == "qwen2",
         qk_norm=name == "qwen3",
-        window=window,
+        window=_window(entries, name, layers),
         end=entries.token("eos_token_id"),
     )
+
+
+def _window(entries: _Entries, name: str, layers: int) -> int | None:
+    """The steps that each layer sees: as `layer_types` says, or what older files have for it."""
+    if entries.get("sliding_window") is None:
+        return None
+    kinds = entries.get("layer_types")
+    if kinds is None:
+        windowed = name == "mistral" or entries.truth("use_sliding_window", False)
+        first = 0 if name == "mistral" else entries.get("max_window_layers", _FIRST_WINDOW)
+        if type(first) is not int:
+            entries.refuse(f"max_window_layers is {_BRIEF.repr(first)}; expected a whole number")
+        kinds = [_WINDOWED if windowed and i >= first else _WHOLE for i in range(layers)]
+    if kinds == [_WHOLE] * layers:
+        return None
+    if kinds != [_WINDOWED] * layers:
+        entries.refuse(f"windows in some layers alone are not built here: {_BRIEF.repr(kinds)}")
+    return entries.count("sliding_window")
 
 
 def _rotary_base(entries: _Entries) -> float:
