@@ -13,7 +13,7 @@ import click
 
 from gradcli.cli import completion, options, output
 from gradcli.dataclass import dataclass
-from gradcli.errors import ErrorGroup, GradcliError
+from gradcli.errors import ErrorGroup
 from gradcli.wording import byte_size, quantity, verb
 
 if TYPE_CHECKING:
@@ -100,18 +100,13 @@ class Checked:
 
 
 def _checked(path: Path, overrides: tuple[str, ...], trust: Trust) -> Checked:
-    from gradcli.config import check_patterns, load
-    from gradcli.config.build import check_pretrained
+    from gradcli.config import check_model, load
 
     try:
         config = load(path, overrides, trust=trust)
-        sizes = check_patterns(config)
-        check_pretrained(config)
-        return Checked(path, config, sizes)
+        return Checked(path, config, check_model(config))
     except ErrorGroup as error:
         return Checked(path, error=error)
-    except GradcliError as error:
-        return Checked(path, error=ErrorGroup([error]))
 
 
 def _as_object(checked: Checked, with_origins: bool = False) -> dict[str, Any]:

@@ -64,6 +64,9 @@ def job_of(config: Config, dataset: LoadedData) -> Job:
     optimizer = _optimizer(model, config)
     measured = {name: metric.made for name, metric in config.metrics.items()}
     rising = direction_of(config.schedule.made.metric or "", measured) == "higher"
+    begin = None
+    if config.pretrained is not None:
+        begin = _first_weights(take_over, model, optimizer, config)
     answers = config.loss.made.answers.get(target_kind(config.facts), as_they_are)
     job = Job(
         name=config.name,
@@ -83,7 +86,7 @@ def job_of(config: Config, dataset: LoadedData) -> Job:
         stated=config.stated,
         sources=config.sources,
         code=config.code,
-        begin=_taking_over(model, optimizer, config),
+        begin=begin,
         model_layers=layer_lines(config.model),
     )
     scale = scale_of(config.data, dataset.facts)
@@ -107,18 +110,29 @@ class ParameterSizes:
     adapters: Mapping[str, int] = field(default_factory=dict)
 
 
-def check_patterns(config: Config) -> ParameterSizes:
-    """Refuse patterns that match nothing; gives what the others freeze and add.
+def check_model(config: Config) -> ParameterSizes:
+    """Refuse patterns that match nothing, and first weights that `train` could not begin with.
 
-    Only the model itself knows the names, so it is built.
+    Gives what patterns freeze and add. Only the model itself knows names and shapes, so it is
+    built, where anything asks for them.
+
+    Raises:
+        ErrorGroup: every such pattern, or what is wrong with the weights.
     """
-    if not any(patterns for _, patterns, _ in (*_lora_patterns(config), *_patterns(config))):
+    patterns = (*_lora_patterns(config), *_patterns(config))
+    if config.pretrained is None and not any(some for _, some, _ in patterns):
         return ParameterSizes()
     model = _outline(config)
-    sizes = {name: p.numel() for name, p in model.named_parameters() if not p.requires_grad}
-    trained = {name: p.numel() for name, p in model.named_parameters() if p.requires_grad}
-    adapters = {name: size for name, size in trained.items() if is_adapter(name)}
-    return ParameterSizes(sizes, adapters)
+    if config.pretrained is not None:
+        try:
+            _first_weights(check_source, model, _optimizer(model, config), config)()
+        except GradcliError as error:
+            raise ErrorGroup([error]) from None
+    sizes = {name: p.numel() for name, p in model.named_parameters()}
+    trained = {name for name, p in model.named_parameters() if p.requires_grad}
+    frozen = {name: size for name, size in sizes.items() if name not in trained}
+    adapters = {name: size for name, size in sizes.items() if name in trained and is_adapter(name)}
+    return ParameterSizes(frozen, adapters)
 
 
 def _choose_trained(model: nn.Module, config: Config) -> None:
@@ -179,13 +193,6 @@ def _patterns(config: Config) -> Iterator[tuple[Keys, Sequence[str], Find]]:
         yield ("pretrained", "layers"), config.pretrained.layers, select_state
 
 
-def _taking_over(
-    model: nn.Module, optimizer: optim.Optimizer, config: Config
-) -> Callable[[], str] | None:
-    """What gives a new run its first weights, where the config has any."""
-    return _with_source(take_over, model, optimizer, config)
-
-
 def _outline(config: Config) -> nn.Module:
     """The model on meta, with what is trained of it."""
     try:
@@ -198,31 +205,15 @@ def _outline(config: Config) -> nn.Module:
     return model
 
 
-def check_pretrained(config: Config) -> None:
-    """Refuse weights that `train` could not begin with; nothing of the model is made but its sizes.
-
-    Raises:
-        ErrorGroup: they are missing, damaged, of other shapes, or of a model that computes
-            something else.
-    """
-    if config.pretrained is None:
-        return
-    model = _outline(config)
-    check = _with_source(check_source, model, _optimizer(model, config), config)
-    assert check is not None
-    check()
-
-
-def _with_source(
+def _first_weights(
     use: Callable[[nn.Module, Path, set[str], State | None], T],
     model: nn.Module,
     optimizer: optim.Optimizer,
     config: Config,
-) -> Callable[[], T] | None:
+) -> Callable[[], T]:
     """A call of `use` with what `pretrained` names; its errors have the place of `from`."""
     section = config.pretrained
-    if section is None:
-        return None
+    assert section is not None
     names = select_state(model, section.layers, "pretrained.layers")
     state = State(optimizer, config.optim.name, config.resolved) if section.optimizer else None
 

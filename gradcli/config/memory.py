@@ -122,7 +122,7 @@ def on_ranks(config: Config, group: Group) -> Config:
 def fitting(config: Config, room: Room) -> Memory | None:
     """The memory of the training, None where it is not known: own code may look at numbers.
 
-    Patterns of names that match nothing are `check_patterns`' to refuse, and parts that are too
+    Patterns of names that match nothing are `check_model`'s to refuse, and parts that are too
     small on so many ranks `check_parts`'.
 
     Raises:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gradcli import engine
-from gradcli.config import build, check_patterns, load
+from gradcli.config import build, check_model, load
 from gradcli.config.grouping import GROUPS, hidden_matrices
 from gradcli.config.optimizers import OPTIMIZERS
 from gradcli.data import LoadedData
@@ -156,7 +156,7 @@ def test_all_patterns_that_match_nothing_are_told_at_once_with_their_places(
     optim = "{name: sgd, lr: 0.1, no_decay: [bias, bais], groups: [{match: [heed]}]}"
     file = config_file((SGD, optim), ("loss:", "freeze:\n  - linear\n  - linaer\nloss:"))
     with pytest.raises(ErrorGroup) as caught:
-        check_patterns(load(file))
+        check_model(load(file))
     lines = file.read_text().splitlines()
     told = []
     for error in caught.value.errors:
@@ -166,13 +166,13 @@ def test_all_patterns_that_match_nothing_are_told_at_once_with_their_places(
 
 
 def test_patterns_that_match_are_no_mistake(config_file: Write) -> None:
-    check_patterns(load(config_file()))
-    check_patterns(load(config_file(("loss:", "freeze: [linear.bias]\nloss:"))))
+    check_model(load(config_file()))
+    check_model(load(config_file(("loss:", "freeze: [linear.bias]\nloss:"))))
 
 
 def test_a_pattern_of_an_override_is_placed_there(config_file: Write) -> None:
     with pytest.raises(ErrorGroup) as caught:
-        check_patterns(load(config_file(), ["freeze=[heed]"]))
+        check_model(load(config_file(), ["freeze=[heed]"]))
     assert str(caught.value.errors[0].place) == "-s freeze=[heed]"
 
 

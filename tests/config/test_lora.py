@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gradcli import engine
-from gradcli.config import build, check_patterns, load
+from gradcli.config import build, check_model, load
 from gradcli.data import LoadedData
 from gradcli.engine import nn
 from gradcli.engine.nn.lora import is_adapter
@@ -86,7 +86,7 @@ def test_the_resolved_config_says_the_same(config_file: Write) -> None:
     section = {"match": ["qkv"], "rank": 8, "alpha": 16.0, "dropout": 0.0, "train": []}
     assert config.resolved["lora"] == section
     assert "lora" not in load(config_file(text=TEXT)).resolved
-    sizes = check_patterns(config)
+    sizes = check_model(config)
     assert sum(sizes.adapters.values()) == 4 * 8 * (12 + 36)
     assert all(is_adapter(name) != (name in sizes.frozen) for name in sizes.adapters)
 
@@ -117,7 +117,7 @@ def test_the_resolved_config_says_the_same(config_file: Write) -> None:
 def test_what_is_wrong_is_told_at_its_place(config_file: Write, section: str, told: str) -> None:
     file = config_file(("loss:", f"{section}\nloss:"), text=TEXT)
     with pytest.raises(ErrorGroup) as caught:
-        check_patterns(load(file))
+        check_model(load(file))
     [error] = caught.value.errors
     assert told in " ".join([error.message, error.caret or "", *error.notes])
     assert error.place and error.place.line == TEXT.count("\n", 0, TEXT.index("loss:")) + (
