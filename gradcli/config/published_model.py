@@ -81,15 +81,20 @@ def checked_tokenizer(folder: Path, shape: Shape) -> Tokenizer:
             f"{shape.vocab}: they do not belong together",
             code="E305",
         )
+    if shape.end is not None and shape.end >= tokenizer.vocab:
+        raise DataError(
+            f"{shown(folder)}: eos_token_id of {CONFIG} is {shape.end}, and {TOKENIZER} has "
+            f"{quantity(tokenizer.vocab, 'token')}: they do not belong together",
+            code="E305",
+        )
     return tokenizer
 
 
 def end_of(shape: Shape, tokenizer: Tokenizer) -> dict[str, str]:
     """The key `end` of its texts, where they end with another token than the usual one."""
-    number = tokenizer.end if shape.end is None else shape.end
-    if number == tokenizer.end or number is None or number >= tokenizer.vocab:
+    if shape.end is None or shape.end == tokenizer.end:
         return {}
-    return {"end": tokenizer.names[number]}
+    return {"end": tokenizer.names[shape.end]}
 
 
 def open_published(folder: Path, device: str) -> Trained:

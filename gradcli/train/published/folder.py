@@ -16,7 +16,7 @@ from gradcli.wording import listed
 
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 _LIMIT = 64 << 20  # bytes of an index
-_PARTS = re.compile(r"(config|tokenizer)\.json|model(-\d+-of-\d+)?\.safetensors(\.index\.json)?")
+_SHARD = re.compile(r"model-\d+-of-\d+\.safetensors")
 _FILE = re.compile(r"[^/\\]{1,255}")
 # Masks and tables of angles, which some files have beside the weights.
 _NO_WEIGHTS = re.compile(r"h\.\d+\.attn\.(masked_)?bias|.*\.rotary_emb\.inv_freq")
@@ -34,7 +34,8 @@ def is_published(path: Path) -> bool:
 
 def is_part(file: Path) -> bool:
     """Whether a file is one of those that make up a published model."""
-    return bool(_PARTS.fullmatch(file.name)) and is_published(file.parent)
+    part = file.name in (FILE, WEIGHTS, INDEX) or _SHARD.fullmatch(file.name) is not None
+    return part and is_published(file.parent)
 
 
 def files_in(folder: Path) -> list[Path]:

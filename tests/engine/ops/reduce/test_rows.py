@@ -29,15 +29,15 @@ def test_the_first_winner_is_chosen_wherever_it_stands(
 ) -> None:
     draw = random.Random(size)
     for turn in range(30):
-        known = [*SPECIAL, 0.5, -2.25] + [math.nan] * (turn % 3 == 0)
-        rows = [[draw.choice(known) for _ in range(size)] for _ in range(3)]
+        numbers = [*SPECIAL, 0.5, -2.25] + [math.nan] * (turn % 3 == 0)
+        rows = [[draw.choice(numbers) for _ in range(size)] for _ in range(3)]
         rows[1] = [0.5] * size
         rows[1][draw.randrange(size)] = draw.choice([2.0, -7.0, math.nan])
         x = engine.tensor(rows, dtype=dtype)
-        found, places = getattr(x, name)(1)
+        values, places = getattr(x, name)(1)
         assert places.tolist() == [place(row, name) for row in rows]
         chosen = engine.tensor([row[place(row, name)] for row in rows], dtype=dtype)
-        for one in (found, getattr(x, f"a{name}")(1)):
+        for one in (values, getattr(x, f"a{name}")(1)):
             assert [str(value) for value in one.tolist()] == [str(v) for v in chosen.tolist()]
         assert getattr(x, f"arg{name}")().item() == place([v for row in rows for v in row], name)
 
