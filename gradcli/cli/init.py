@@ -86,7 +86,8 @@ def _written(
     names: dict[str, Template],
 ) -> tuple[list[str], list[str]]:
     """Write the files; their names, the config's first, and what there is to say."""
-    if what not in names:
+    # `gpt2` is a template, and what people call its folder: with a text it is the folder.
+    if what not in names or (data is not None and os.path.isdir(what)):  # noqa: PTH112
         return _from_data(what, target, data, out, list(names))
     if target is not None:
         raise ConfigError("--target names a column of a table, and this is a template")

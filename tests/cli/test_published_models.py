@@ -66,6 +66,17 @@ def test_a_folder_is_measured_on_texts_alone(gradcli: Callable[..., Ended]) -> N
     assert (ended.code, "--data FILE" in ended.err) == (2, True)
 
 
+def test_a_folder_called_like_a_template_is_meant_where_a_text_is_named(
+    gradcli: Callable[..., Ended],
+) -> None:
+    write_folder(Path("gpt2"), GPT2)
+    Path("story.txt").write_text(STORY * 40, encoding="utf-8")
+    assert gradcli("init", "gpt2", "--data", "story.txt").code == 0
+    assert "from: gpt2" in Path("gpt2.yaml").read_text()
+    assert gradcli("train", "gpt2.yaml", "--no-report", "--max-steps", "2").code == 0
+    assert gradcli("predict", "gpt2-tuned", *PROMPT).code == 0
+
+
 def spoil_config(key: str, value: object) -> Callable[[], None]:
     def spoil() -> None:
         path = Path("model/config.json")
