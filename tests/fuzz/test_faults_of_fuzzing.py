@@ -58,7 +58,7 @@ PLANTED: dict[str, tuple[Any, str, Any, str]] = {
     "safetensors": (safetensors_file, "_covered", lambda *_: None, "safetensors refuses it"),
     "published-config": (shape, "json_in", lambda path, _: json.loads(path.read_text()), "Decode"),
     "published-index": (folder, "_FILE", re.compile(".+"), "no file beside the index"),
-    "published-weights": (loading, "_problem", lambda *_: "", "exit 2: cat"),
+    "published-weights": (loading, "_problem", lambda *_: "", "exit 2: "),
     "checkpoint": (checkpoint, "_usable", lambda *_: True, "exit 1"),
     "log": (directory, "recover_log", lambda *_: [], "the resumed log"),
     "run-files": (directory, "read_json", lambda file: json.loads(file.read_text()), "exit 1"),
