@@ -19,6 +19,8 @@ from benchmarks import (
     log_cost,
     measure,
     names,
+    op_cases,
+    ops,
     process,
     race,
     ranks,
@@ -159,6 +161,17 @@ def data_(options: dict[str, Any], names: tuple[str, ...]) -> None:
     except (OSError, subprocess.SubprocessError) as error:
         raise click.ClickException(str(error)) from None
     _finish(options, "data", result)
+
+
+@main.command("ops")
+@click.argument("codes", metavar="[CODE]...", nargs=-1, type=click.Choice(list(op_cases.OPS)))
+@click.pass_obj
+def ops_(options: dict[str, Any], codes: tuple[str, ...]) -> None:
+    """Single eager calls beside torch, or those of these CODEs: four sizes, two element types.
+
+    Takes half an hour. `--quick` takes the smallest and the largest size in float32.
+    """
+    _finish(options, "ops", ops.ops(codes, options["quick"], options["only"], click.echo))
 
 
 @main.command("text")

@@ -51,6 +51,12 @@ class Competitor:
         self._runner = self._module.generation(batch, self._mode)
         return self._ready.unit
 
+    def op(self, code: str, way: str, side: int, dtype: str) -> int:
+        """Make a single call of op_cases ready."""
+        self._runner = None
+        self._runner = self._module.op(code, way, side, dtype)
+        return self._ready.unit
+
     def call(self, name: str) -> int:
         """Make one call of the engine ready."""
         self._runner = None

@@ -66,6 +66,7 @@ PRODUCTS = _competitors(
     ("torch", "torch", "mm"),
     ("numpy", "numpy", "matmul"),
 )
+OP_PEERS = _competitors(("gradcli", "gradcli", "eager"), ("torch", "torch", "eager"))
 GENERATORS = {
     f"{package}, {threads}": Competitor(
         f"{package}, {threads}", package, f"benchmarks.generation_{package}", threads[0]

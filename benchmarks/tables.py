@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks import results
+from benchmarks import op_cases, op_ratios, results
 from benchmarks.targets import (
     AGAINST_JAX,
     AGAINST_TORCH,
@@ -367,6 +367,15 @@ def _data(result: Mapping[str, Any]) -> str:
     )
 
 
+def _ops(result: Mapping[str, Any]) -> str:
+    sizes = ", ".join(f"{side * side:,}" for side in op_cases.SIDES)
+    return (
+        f"## Single calls\n\n{table(op_ratios.HEAD, op_ratios.lines(result))}\nTimes as fast as "
+        f"torch, both eager, with about {sizes} numbers. The code holds for both libraries: `T` is "
+        "the library, `F` its functions of layers; backward counts forward too.\n"
+    )
+
+
 def _started(row: Mapping[str, float] | None) -> str:
     return "-" if row is None else f"{number(row['seconds'])}, {row['anonymous_mb']:.0f} MB"
 
@@ -381,6 +390,7 @@ TABLES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "ranks": _ranks,
     "log": _log,
     "data": _data,
+    "ops": _ops,
     "configs": _configs,
     "text": _text,
     "gpu-checks": _gpu_checks,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any
 
 from benchmarks import ranks_model
 from benchmarks.log_cost import shares
 from benchmarks.medians import geometric_mean
+from benchmarks.op_ratios import of_ops
+from benchmarks.verdict import Verdict, at_least, at_most
 
 OURS = ("gradcli eager", "gradcli captured", "gradcli scan")
 ONE_CALL = ("gradcli eager", "gradcli captured")
@@ -45,44 +46,6 @@ DATA_ENCODING = 1.2  # times the tokenizer alone
 DATA_SECOND, DATA_MAPPED, DATA_MAPPED_MB = 0.3, 1.0, 150.0
 SLOWER = 1.02  # than a revision of the past, in the median
 SAME_COURSE = 1e-3  # relative difference of losses, and of products
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """One figure against what it should be; `passed` is None where it could not be measured.
-
-    `doubtful`: it rests on moments in which the machine was not undisturbed.
-    """
-
-    what: str
-    figure: float | None
-    limit: float
-    passed: bool | None
-    doubtful: bool = False
-
-    def as_json(self) -> dict[str, Any]:
-        """As it stands in a result file."""
-        entry = asdict(self)
-        return {"wanted" if key == "limit" else key: value for key, value in entry.items()}
-
-    def sentence(self) -> str:
-        """In one line."""
-        if self.figure is None:
-            return f"  ----   {self.what}: not measured (limit {self.limit:g})"
-        word = "pass" if self.passed else "FAIL"
-        word += "?" if self.doubtful else " "
-        doubt = "; doubtful: too few undisturbed moments" if self.doubtful else ""
-        return f"  {word} {self.what}: {self.figure:.3g} (limit {self.limit:g}){doubt}"
-
-
-def at_least(what: str, figure: float | None, limit: float, doubtful: bool = False) -> Verdict:
-    """More is better."""
-    return Verdict(what, figure, limit, None if figure is None else figure >= limit, doubtful)
-
-
-def at_most(what: str, figure: float | None, limit: float, doubtful: bool = False) -> Verdict:
-    """Less is better."""
-    return Verdict(what, figure, limit, None if figure is None else figure <= limit, doubtful)
 
 
 def noisy(rows: Mapping[str, Any], names: Iterable[str]) -> bool:
@@ -382,6 +345,7 @@ VERDICTS = {
     "ranks": of_ranks,
     "log": of_log,
     "data": of_data,
+    "ops": of_ops,
     "gpu-checks": of_gpu_checks,
     "gpu-kernels": of_gpu_kernels,
     "gpu-training": of_gpu_training,

@@ -7,12 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmarks import course as courses
-from benchmarks import models
+from benchmarks import models, op_cases
 from benchmarks.course import Course
 from benchmarks.runner import Loop, Runner
 from gradcli import engine
 from gradcli.engine import Tensor
 from gradcli.engine.device import cpu
+from gradcli.engine.nn import functional
 
 # Under the one name that it has in every revision that `before` builds.
 _cpu: Any = importlib.import_module("gradcli.engine.device._cpu")
@@ -116,6 +117,13 @@ def matmul(m: int, k: int, n: int, mode: str) -> Runner:
 
     call = step if mode == "eager" else engine.capture(step)
     return Loop(call, [(a, b)], values=lambda result: [])
+
+
+def op(code: str, way: str, side: int, dtype: str) -> Runner:
+    """A single call of op_cases, over and over."""
+    cpu.set_threads(THREADS)
+    there = op_cases.Inputs(engine, functional, side, dtype).of(code)
+    return Loop(op_cases.WAYS[way](code, there), [()], values=lambda result: [])
 
 
 def versions() -> dict[str, str]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch.nn import functional
 
-from benchmarks import models
+from benchmarks import models, op_cases
 from benchmarks.course import Course
 from benchmarks.runner import Loop, Runner
 
@@ -57,6 +58,13 @@ def matmul(m: int, k: int, n: int, mode: str) -> Runner:
     torch.set_num_threads(THREADS)
     a, b, out = torch.rand(m, k), torch.rand(k, n), torch.empty(m, n)
     return Loop(lambda a, b: torch.mm(a, b, out=out), [(a, b)], values=lambda result: [])
+
+
+def op(code: str, way: str, side: int, dtype: str) -> Runner:
+    """A single call of op_cases, over and over."""
+    torch.set_num_threads(THREADS)
+    there = op_cases.Inputs(torch, functional, side, dtype).of(code)
+    return Loop(op_cases.WAYS[way](code, there), [()], values=lambda result: [])
 
 
 def versions() -> dict[str, str]:
