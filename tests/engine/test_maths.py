@@ -62,6 +62,10 @@ FUNCTIONS = [
     pytest.param("log1p", log1p, (-0.95, 2.0), id="log1p"),
     pytest.param("tanh", math.tanh, (-10.0, 10.0), id="tanh"),
     pytest.param("sigmoid", sigmoid, (-104.5, 20.0), id="sigmoid"),
+    pytest.param("sin", math.sin, (-40.0, 40.0), id="sin"),
+    pytest.param("cos", math.cos, (-40.0, 40.0), id="cos"),
+    pytest.param("tan", math.tan, (-40.0, 40.0), id="tan"),
+    pytest.param("atan", math.atan, (-10.0, 10.0), id="atan"),
 ]
 
 
@@ -140,6 +144,11 @@ SPECIAL = {
     "sigmoid": [(NAN, NAN), (INF, 1.0), (-INF, 0.0), (0.0, 0.5), (-0.0, 0.5), (-1e38, 0.0),
                 (1e38, 1.0), (-103.97, SMALLEST)],
     "gelu": [(NAN, NAN), (INF, INF), (0.0, 0.0), (-0.0, -0.0), (1e38, 1e38)],
+    "sin": [(NAN, NAN), (INF, NAN), (-INF, NAN), (0.0, 0.0), (-0.0, -0.0), (SMALLEST, SMALLEST)],
+    "cos": [(NAN, NAN), (INF, NAN), (-INF, NAN), (-0.0, 1.0), (SMALLEST, 1.0)],
+    "tan": [(NAN, NAN), (INF, NAN), (-INF, NAN), (0.0, 0.0), (-0.0, -0.0), (SMALLEST, SMALLEST)],
+    "atan": [(NAN, NAN), (INF, math.pi / 2), (-INF, -math.pi / 2), (0.0, 0.0), (-0.0, -0.0),
+             (1.0, math.pi / 4), (SMALLEST, SMALLEST)],
 }  # fmt: skip
 
 
@@ -150,7 +159,7 @@ def test_special_values_are_exact(name: str, isa: str) -> None:
     assert [signed(y) for y in results(name, inputs)] == wanted
 
 
-@pytest.mark.parametrize("name", ["exp", "log", "tanh", "sigmoid", "gelu"])
+@pytest.mark.parametrize("name", ["exp", "log", "tanh", "sigmoid", "gelu", "sin", "tan", "atan"])
 def test_the_end_of_a_loop_gives_the_bits_of_its_vector_body(name: str, isa: str) -> None:
     numbers = between(0.01, 5, 100)
     whole = results(name, numbers)
@@ -158,3 +167,76 @@ def test_the_end_of_a_loop_gives_the_bits_of_its_vector_body(name: str, isa: str
     assert alone == whole
     for length in range(1, 67):
         assert results(name, numbers[:length]) == whole[:length]
+
+
+def multiples_of_a_quarter_turn() -> list[float]:
+    """The floats beside them: there a sine or cosine is as small as it can be."""
+    beside = (rounded(n * math.pi / 2) for n in range(1, 60_000, 7))
+    return [x + k * unit_in_the_last_place(x) for x in beside for k in (-1, 0, 1)]
+
+
+@pytest.mark.parametrize("name", ["sin", "cos", "tan"])
+def test_angles_near_multiples_of_a_quarter_turn_keep_their_digits(name: str, isa: str) -> None:
+    assert worst(name, getattr(math, name), multiples_of_a_quarter_turn()) <= 2
+
+
+@pytest.mark.parametrize("name", ["sin", "cos", "tan"])
+def test_an_angle_has_the_same_bits_beside_a_far_one(name: str, isa: str) -> None:
+    near = between(-99_000, 99_000, 300)
+    alone = engine.tensor(near).requires_grad_()
+    beside = engine.tensor([*near[:150], 3e38, *near[150:]]).requires_grad_()
+    for x in (alone, beside):
+        getattr(engine, name)(x).sum().backward()
+    assert alone.grad is not None
+    assert beside.grad is not None
+    values, slopes = results(name, beside.tolist()), beside.grad.tolist()
+    assert values[:150] + values[151:] == results(name, near)
+    assert slopes[:150] + slopes[151:] == alone.grad.tolist()
+
+
+def power(x: float, y: float) -> float:
+    """x^y as C has it, where Python raises."""
+    try:
+        return math.pow(x, y)
+    except OverflowError:
+        return -INF if x < 0 and y % 2 == 1 else INF
+    except ValueError:
+        if x:
+            return NAN
+        return math.copysign(INF, x) if y % 2 == 1 else INF
+
+
+SPECIAL_POWERS = [0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5, 3.0, -3.0, 2.5, -2.5]
+SPECIAL_POWERS += [INF, -INF, NAN, rounded(1e38), SMALLEST, rounded(1e-40), 16777215.0, 5e8]
+
+
+def worst_power(xs: list[float], ys: list[float]) -> float:
+    largest = 0.0
+    for x, y, z in zip(xs, ys, (engine.tensor(xs) ** engine.tensor(ys)).tolist(), strict=True):
+        exact = power(x, y)
+        if math.isnan(exact) or abs(exact) > 3.40282356e38 or exact == 0:
+            exact = exact if math.isnan(exact) or exact == 0 else math.copysign(INF, exact)
+            largest = largest if signed(z) == signed(exact) else INF
+        else:
+            largest = max(largest, abs(z - exact) / unit_in_the_last_place(exact))
+    return largest
+
+
+def test_powers_are_within_1_unit_in_the_last_place(isa: str) -> None:
+    bases = [rounded(math.exp(x)) for x in between(-80, 80, 9973)]
+    assert worst_power(bases, between(-3, 3, 9973)) <= 1
+    pairs = [(x, y) for x in SPECIAL_POWERS for y in SPECIAL_POWERS]
+    assert worst_power([x for x, _ in pairs], [y for _, y in pairs]) <= 1
+
+
+@pytest.mark.parametrize("exponent", SPECIAL_POWERS)
+def test_one_exponent_for_all_gives_the_bits_of_one_each(exponent: float, isa: str) -> None:
+    numbers = [*between(-3, 3, 200), *SPECIAL_POWERS]
+    each = engine.full((len(numbers),), exponent)
+    x, y = (engine.tensor(numbers).requires_grad_() for _ in range(2))
+    one, many = x**exponent, y**each
+    (one.sum() + many.sum()).backward()
+    assert list(map(signed, one.tolist())) == list(map(signed, many.tolist()))
+    assert x.grad is not None
+    assert y.grad is not None
+    assert list(map(signed, x.grad.tolist())) == list(map(signed, y.grad.tolist()))

@@ -51,6 +51,64 @@ static inline REAL NAME(from_real)(double x) {
   COPY_CASE(case GC_I64, int64_t, from_whole)                                                      \
   COPY_CASE(default, uint8_t, from_whole)
 
+/* out[r * so + c] = in[c * si + r]: reads whole pieces of the lines of `in`, since lines that lie a
+ * power of two apart drive each other out of the first cache. */
+static void NAME(copy_transposed)(const REAL *in, int64_t si, REAL *out, int64_t so, int64_t rows,
+                                  int64_t columns) {
+  enum { SIDE = 16 };
+  for (int64_t c = 0; c < columns; c += SIDE)
+    for (int64_t r = 0; r < rows; r += SIDE) {
+      const int64_t high = gc_min(SIDE, rows - r), wide = gc_min(SIDE, columns - c);
+      const REAL *from = in + c * si + r;
+      REAL *to = out + r * so + c, tile[SIDE][SIDE];
+      if (high == SIDE && wide == SIDE) {
+        for (int64_t k = 0; k < SIDE; k++)
+          memcpy(tile[k], from + k * si, sizeof tile[k]);
+        for (int64_t j = 0; j < SIDE; j++)
+          for (int64_t k = 0; k < SIDE; k++)
+            to[j * so + k] = tile[k][j];
+      } else {
+        for (int64_t j = 0; j < high; j++)
+          for (int64_t k = 0; k < wide; k++)
+            to[j * so + k] = from[k * si + j];
+      }
+    }
+}
+
+/* Elements of the same type from any stride to neighbours. */
+static void NAME(copy_span)(const REAL *in, int64_t si, REAL *out, int64_t n) {
+  if (si == 1)
+    memcpy(out, in, (size_t)n * sizeof(REAL));
+  else if (si == -1)
+    for (int64_t i = 0; i < n; i++)
+      out[i] = in[-i];
+  else
+    for (int64_t i = 0; i < n; i++)
+      out[i] = in[i * si];
+}
+
+/* A copy between equal types, where the last dimension of the output is dense. Whole rows whose
+ * elements are neighbours in the input along the dimension before are transposed in tiles. */
+static void NAME(copy_same)(const gc_tensor *t, gc_walk *w) {
+  const int32_t last = w->ndim - 1;
+  const int64_t columns = w->shape[last], si = w->stride[0][last];
+  const bool transposed = last > 0 && si != 1 && w->stride[0][last - 1] == 1;
+  for (int64_t n; (n = gc_walk_span(w)) > 0; gc_walk_advance(w, n)) {
+    const REAL *in = (const REAL *)gc_first(&t[0]) + w->offset[0];
+    REAL *out = (REAL *)gc_first(&t[1]) + w->offset[1];
+    int64_t rows = 1;
+    if (transposed && n == columns)
+      rows = gc_min(w->left / columns, w->shape[last - 1] - w->at[last - 1]);
+    if (rows == 1) {
+      NAME(copy_span)(in, si, out, n);
+      continue;
+    }
+    NAME(copy_transposed)(in, si, out, w->stride[1][last - 1], rows, columns);
+    for (int64_t row = 1; row < rows; row++)
+      gc_walk_advance(w, n);
+  }
+}
+
 static void NAME(run_copy)(const gc_job *job) {
   const gc_tensor *t = job->call->tensors;
   const gc_tensor *const operands[2] = {&t[0], &t[1]};
@@ -58,6 +116,10 @@ static void NAME(run_copy)(const gc_job *job) {
   gc_walk w;
   gc_walk_begin(&w, operands, 2, first, count);
   const int64_t si = w.stride[0][w.ndim - 1], so = w.stride[1][w.ndim - 1];
+  if (t[0].dtype == t[1].dtype && t[0].dtype != GC_BOOL && so == 1) {
+    NAME(copy_same)(t, &w);
+    return;
+  }
   for (int64_t n; (n = gc_walk_span(&w)) > 0; gc_walk_advance(&w, n)) {
     REAL *out = (REAL *)gc_first(&t[1]) + w.offset[1];
 #ifdef GC_IS_BF16

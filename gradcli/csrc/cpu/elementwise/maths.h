@@ -29,6 +29,7 @@ static inline float NAME(m_from_bits)(uint32_t bits) {
 }
 
 #include "../../maths_float.h"
+#include "maths_wide.h"
 #else
 static inline REAL NAME(m_bfloat16)(REAL x) {
   return (REAL)gc_widened(gc_rounded_half((float)x));
@@ -56,14 +57,15 @@ static inline REAL NAME(m_erf)(REAL x) {
     return M_NAME(name)(x);                                                                        \
   }
 M_LIBM(sqrt)
-M_LIBM(sin)
-M_LIBM(cos)
-M_LIBM(tan)
 M_LIBM(floor)
 M_LIBM(ceil)
 M_LIBM(rint)
 M_LIBM(trunc)
 #ifndef GC_IS_FLOAT
+M_LIBM(sin)
+M_LIBM(cos)
+M_LIBM(tan)
+M_LIBM(atan)
 M_LIBM(log1p)
 M_LIBM(expm1)
 #endif
@@ -72,7 +74,6 @@ M_LIBM(log10)
 M_LIBM(exp2)
 M_LIBM(asin)
 M_LIBM(acos)
-M_LIBM(atan)
 M_LIBM(sinh)
 M_LIBM(cosh)
 M_LIBM(erfc)
@@ -88,8 +89,10 @@ static inline REAL NAME(m_fmod)(REAL a, REAL b) {
   return M_NAME(fmod)(a, b);
 }
 
+#ifndef GC_IS_FLOAT
 static inline REAL NAME(m_pow)(REAL x, REAL y) {
-  return M_NAME(pow)(x, y);
+  return pow(x, y);
 }
+#endif
 
 #include "../../maths_shared.h"

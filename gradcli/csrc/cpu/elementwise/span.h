@@ -94,7 +94,19 @@
 #define BINARY_REAL(name, y, slope_a, slope_b)
 #define BINARY_WHOLE(name, y) BINARY_SPAN(name, REAL, y)
 #endif
+#ifdef GC_IS_FLOAT
+#define span_pow span_any_pow
+#define span_pow_backward_a span_any_pow_backward_a
+#define span_sin span_any_sin
+#define span_sin_backward span_any_sin_backward
+#define span_cos span_any_cos
+#define span_cos_backward span_any_cos_backward
+#define span_tan span_any_tan
 #include "../../scalar_ops.h"
+#include "special_spans.h"
+#else
+#include "../../scalar_ops.h"
+#endif
 
 /* By kernel number, in the order of tables.c; without a span: structured kernels, and rows that are
  * not built for this element type. */

@@ -12,6 +12,14 @@ static int NAME(plan_gather)(const gc_call *call, gc_plan *plan, gc_error *error
   return gc_plan_simple(plan, gc_ceil_div(y->shape[0] * y->shape[1], rows));
 }
 
+/* Whether all of them are indices below n: then the loops behind need not ask. */
+static inline bool NAME(all_below)(const int64_t *index, int64_t count, int64_t n) {
+  uint64_t largest = 0; /* of negative ones the bits are larger than any n */
+  for (int64_t i = 0; i < count; i++)
+    largest = (uint64_t)index[i] > largest ? (uint64_t)index[i] : largest;
+  return largest < (uint64_t)n;
+}
+
 static void NAME(run_gather)(const gc_job *job) {
   const gc_tensor *t = job->call->tensors;
   const int64_t n = t[0].shape[1], inner = t[0].shape[2], m = t[1].shape[1];
@@ -23,6 +31,15 @@ static void NAME(run_gather)(const gc_job *job) {
   for (int64_t row = job->task * rows; row < end;) {
     const int64_t begin = row / m * n * inner; /* of this outer in x */
     const int64_t stop = gc_min(end, (row / m + 1) * m);
+    if (NAME(all_below)(index + row * inner, (stop - row) * inner, n)) {
+      if (inner == 1)
+        for (; row < stop; row++)
+          y[row] = x[begin + index[row]];
+      else
+        for (; row < stop; row++)
+          for (int64_t i = 0, at = row * inner; i < inner; i++, at++)
+            y[at] = x[begin + index[at] * inner + i];
+    }
     for (; row < stop; row++)
       for (int64_t i = 0; i < inner; i++) {
         const int64_t at = row * inner + i, from = index[at];
@@ -89,16 +106,23 @@ static inline REAL NAME(put_times)(REAL a, REAL b) {
 
 /* One tile: for each row of indices, and each column, `join` with the element `to` stands for. */
 #define PUT_EACH(target, join)                                                                     \
-  for (int64_t j = 0; j < m; j++)                                                                  \
-    for (int64_t i = 0; i < width; i++) {                                                          \
-      const int64_t at = j * inner + i, row = index[at];                                           \
-      if (row < 0 || row >= n)                                                                     \
-        gc_bad_index(job, 1, first + at, row, n);                                                  \
-      else {                                                                                       \
-        target;                                                                                    \
-        join;                                                                                      \
-      }                                                                                            \
-    }
+  if (inner == 1 && NAME(all_below)(index, m, n))                                                  \
+    for (int64_t at = 0, i = 0; at < m; at++) {                                                    \
+      const int64_t row = index[at];                                                               \
+      target;                                                                                      \
+      join;                                                                                        \
+    }                                                                                              \
+  else                                                                                             \
+    for (int64_t j = 0; j < m; j++)                                                                \
+      for (int64_t i = 0; i < width; i++) {                                                        \
+        const int64_t at = j * inner + i, row = index[at];                                         \
+        if (row < 0 || row >= n)                                                                   \
+          gc_bad_index(job, 1, first + at, row, n);                                                \
+        else {                                                                                     \
+          target;                                                                                  \
+          join;                                                                                    \
+        }                                                                                          \
+      }
 
 /* x, index, source and y begin at the tile; `first` is the position of its first index. */
 static void NAME(put_tile)(const gc_job *job, const int64_t *index, const REAL *source, REAL *y,
@@ -108,12 +132,13 @@ static void NAME(put_tile)(const gc_job *job, const int64_t *index, const REAL *
   switch (job->call->sizes[0]) {
   case NAME(PUT_SUM): {
     NAME(put_sum) *sum = job->own;
-    for (int64_t row = 0; row < n; row++)
-      for (int64_t i = 0; i < width; i++)
+    const int64_t rows = width == inner ? 1 : n, columns = width == inner ? n * width : width;
+    for (int64_t row = 0; row < rows; row++)
+      for (int64_t i = 0; i < columns; i++)
         sum[row * width + i] = (NAME(put_sum))y[row * inner + i];
     PUT_EACH(NAME(put_sum) *to = &sum[row * width + i], *to = PUT_ADD(*to, source[at]))
-    for (int64_t row = 0; row < n; row++)
-      for (int64_t i = 0; i < width; i++)
+    for (int64_t row = 0; row < rows; row++)
+      for (int64_t i = 0; i < columns; i++)
         y[row * inner + i] = (REAL)sum[row * width + i];
     break;
   }
@@ -146,8 +171,10 @@ static void NAME(run_scatter)(const gc_job *job) {
     const int64_t width = gc_min(c.width, inner - column), at = outer * n * inner + column;
     const REAL *x = (const REAL *)gc_first(&t[0]) + at;
     REAL *y = (REAL *)gc_first(&t[3]) + at;
-    for (int64_t row = 0; row < n && x != y; row++)
-      memcpy(y + row * inner, x + row * inner, (size_t)width * sizeof(REAL));
+    /* A tile of whole rows is one row of them all. */
+    const int64_t rows = width == inner ? 1 : n, columns = width == inner ? n * width : width;
+    for (int64_t row = 0; row < rows && x != y; row++)
+      memcpy(y + row * inner, x + row * inner, (size_t)columns * sizeof(REAL));
     const int64_t from = outer * m * inner + column;
     const int64_t *index = m ? (const int64_t *)gc_first(&t[1]) + from : NULL;
     const REAL *source = m ? (const REAL *)gc_first(&t[2]) + from : NULL;

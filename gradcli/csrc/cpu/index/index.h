@@ -31,6 +31,13 @@ static void NAME(run_embedding)(const gc_job *job) {
   NAME(run_index_select)(job);
 }
 
+/* Reads both, so that no loop branches on what it reads. */
+#define WHERE_LOOP(step_t, step_a, step_b, step_out)                                               \
+  GC_INDEPENDENT for (int64_t i = 0; i < n; i++) {                                                 \
+    const REAL yes = a[i * (step_a)], no = b[i * (step_b)];                                        \
+    out[i * (step_out)] = truth[i * (step_t)] ? yes : no;                                          \
+  }
+
 /* y = truth ? a : b; any strides. */
 static void NAME(run_where)(const gc_job *job) {
   const gc_tensor *t = job->call->tensors;
@@ -46,10 +53,19 @@ static void NAME(run_where)(const gc_job *job) {
     const REAL *a = (const REAL *)gc_first(&t[1]) + w.offset[1];
     const REAL *b = (const REAL *)gc_first(&t[2]) + w.offset[2];
     REAL *out = (REAL *)gc_first(&t[3]) + w.offset[3];
-    for (int64_t i = 0; i < n; i++)
-      out[i * so] = truth[i * st] ? a[i * sa] : b[i * sb];
+    if (st != 1 || so != 1 || (sa | sb) >> 1 != 0)
+      WHERE_LOOP(st, sa, sb, so)
+    else if (sa && sb)
+      WHERE_LOOP(1, 1, 1, 1)
+    else if (sa)
+      WHERE_LOOP(1, 1, 0, 1)
+    else if (sb)
+      WHERE_LOOP(1, 0, 1, 1)
+    else
+      WHERE_LOOP(1, 0, 0, 1)
   }
 }
+#undef WHERE_LOOP
 
 /* y[i] = start + i step: options[0] and [1], or for integers sizes[0] and [1]. */
 static void NAME(run_arange)(const gc_job *job) {

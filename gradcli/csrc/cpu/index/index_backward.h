@@ -51,18 +51,25 @@ static void NAME(run_index_select_backward)(const gc_job *job) {
   }
   const int64_t rows = NAME(index_rows)(t), skipped = job->call->sizes[0];
   const int64_t end = gc_min(t[2].shape[0] * n, (job->task + 1) * rows);
-  for (int64_t row = job->task * rows; row < end; row++) {
-    const REAL *grad = (const REAL *)gc_first(&t[0]) + row / n * m * inner;
+  int64_t row = job->task * rows, index = row % n, outer = row / n;
+  for (; row < end; row++) {
+    const REAL *grad = (const REAL *)gc_first(&t[0]) + outer * m * inner;
     REAL *out = (REAL *)gc_first(&t[2]) + row * inner;
-    const int64_t index = row % n, stop = begin[index + (index != skipped)];
+    const int64_t stop = begin[index + (index != skipped)];
     for (int64_t from = 0; from < inner; from += NAME(columns_at_once)) {
       const int64_t count = gc_min(NAME(columns_at_once), inner - from);
-      double sum[NAME(columns_at_once)] = {0};
+      double sum[NAME(columns_at_once)];
+      for (int64_t c = 0; c < count; c++)
+        sum[c] = 0;
       for (int64_t i = begin[index]; i < stop; i++)
         for (int64_t c = 0; c < count; c++)
           sum[c] += (double)grad[order[i] * inner + from + c];
       for (int64_t c = 0; c < count; c++)
         out[from + c] = (REAL)sum[c];
+    }
+    if (++index == n) {
+      index = 0;
+      outer++;
     }
   }
 }

@@ -25,6 +25,17 @@ static NAME(moments) NAME(moments_of)(const REAL *x, int64_t n, double eps) {
                          1 / m_sqrt((REAL)(squares * share + eps))};
 }
 
+/* `weighted` and `shifted` are constants where this is called, so that no loop asks for them. */
+static inline __attribute__((always_inline)) void
+NAME(layer_norm_row)(const bool weighted, const bool shifted, const REAL *x, NAME(moments) m,
+                     const REAL *weight, const REAL *bias, REAL *y, int64_t n) {
+  for (int64_t i = 0; i < n; i++)
+    if (weighted && shifted)
+      y[i] = M_FMA(NAME(normal)(x[i], m), weight[i], bias[i]);
+    else
+      y[i] = NAME(normal)(x[i], m) * (weighted ? weight[i] : 1) + (shifted ? bias[i] : 0);
+}
+
 /* x, weight, bias -> y, mean, rstd; options[0]: eps */
 static void NAME(run_layer_norm)(const gc_job *job) {
   const gc_tensor *t = job->call->tensors;
@@ -38,13 +49,12 @@ static void NAME(run_layer_norm)(const gc_job *job) {
     const NAME(moments) m = NAME(moments_of)(x, n, job->call->options[0]);
     means[row] = m.mean;
     rstds[row] = m.rstd;
-    if (weight && bias) {
-      for (int64_t i = 0; i < n; i++)
-        y[i] = M_FMA(NAME(normal)(x[i], m), weight[i], bias[i]);
-      continue;
-    }
-    for (int64_t i = 0; i < n; i++)
-      y[i] = NAME(normal)(x[i], m) * (weight ? weight[i] : 1) + (bias ? bias[i] : 0);
+    if (weight && bias)
+      NAME(layer_norm_row)(true, true, x, m, weight, bias, y, n);
+    else if (weight)
+      NAME(layer_norm_row)(true, false, x, m, weight, bias, y, n);
+    else
+      NAME(layer_norm_row)(false, bias != NULL, x, m, weight, bias, y, n);
   }
 }
 

@@ -1,0 +1,69 @@
+"""Copies between strides, at sizes where they go by tiles: each element comes to its place."""
+
+from __future__ import annotations
+
+import pytest
+
+from gradcli import engine
+from gradcli.engine import Tensor
+
+DTYPES = ("float32", "float64", "bfloat16", "int32", "int64", "uint8", "bool_")
+SHAPES = ((16, 16), (37, 53), (3, 100), (100, 3), (1024, 20), (20, 1024), (5, 17000), (1, 40))
+
+
+def numbered(shape: tuple[int, ...], dtype: str) -> Tensor:
+    """Numbers that are exact in every element type, in no regular order."""
+    count = engine.arange(engine.zeros(shape).numel())
+    return (
+        (count * 7 % 251 % (2 if dtype == "bool_" else 251)).to(getattr(engine, dtype)).view(shape)
+    )
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_transposed_matrix_is_copied(shape: tuple[int, int], dtype: str, isa: str) -> None:
+    x = numbered(shape, dtype)
+    rows = x.tolist()
+    assert x.t().contiguous().tolist() == [list(column) for column in zip(*rows, strict=True)]
+
+
+@pytest.mark.parametrize("order", [(0, 2, 1), (2, 0, 1), (1, 0, 2), (2, 1, 0), (1, 2, 0)])
+def test_permuted_dimensions_are_copied(order: tuple[int, int, int], isa: str) -> None:
+    x = numbered((19, 33, 50), "float32")
+    y = x.permute(*order).contiguous()
+    for at in ((0, 0, 0), (18, 32, 49), (7, 20, 3), (18, 0, 49)):
+        place = tuple(at[d] for d in order)
+        assert y[place].item() == x[at].item()
+    back = [order.index(d) for d in range(3)]
+    assert y.permute(*back).contiguous().tolist() == x.tolist()
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_transposed_matrix_is_copied_into_part_of_another(shape: tuple[int, int]) -> None:
+    x = numbered(shape, "float32")
+    out = engine.zeros(shape[1] + 2, shape[0] + 3)
+    out[1:-1, 2:-1].copy_(x.t())
+    inside = [row[2:-1] for row in out.tolist()[1:-1]]
+    assert inside == x.t().contiguous().tolist()
+    assert out.sum().item() == x.sum().item()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_elements_in_reverse_order_are_copied(dtype: str, isa: str) -> None:
+    x = numbered((7, 131), dtype)
+    assert x.flip(1).tolist() == [row[::-1] for row in x.tolist()]
+    assert x.flip(0).tolist() == x.tolist()[::-1]
+    assert x.t().flip(0).tolist() == x.t().tolist()[::-1]
+
+
+@pytest.mark.parametrize("count", [1, 31, 20_000])
+def test_where_takes_each_side_of_any_stride(count: int, isa: str) -> None:
+    truth = numbered((count,), "bool_")
+    a, b, number = numbered((count,), "float32"), -numbered((count,), "float32"), engine.tensor(0.5)
+    chosen = truth.tolist()
+    sides: list[Tensor] = [a, b, number, a.flip(0), engine.stack([a, b], 1)[:, 1]]
+    for one in sides:
+        for other in sides:
+            left, right = (s.expand(count).tolist() for s in (one, other))
+            expected = [x if t else y for t, x, y in zip(chosen, left, right, strict=True)]
+            assert engine.where(truth, one, other).tolist() == expected
