@@ -50,6 +50,12 @@ typedef struct {
 } gc_error;
 
 int gc_run(const gc_call *calls, int64_t n, gc_error *error);
+
+/* One call out of its parts, through the same door; gc_last_error() says what it refused in this
+ * thread. */
+int gc_run_kernel(int32_t kernel, const gc_tensor *const *tensors, int32_t ntensors,
+                  const int64_t *sizes, int32_t nsizes, const double *options, int32_t noptions);
+const gc_error *gc_last_error(void);
 int gc_check(const gc_call *call, gc_error *error);
 
 /* What a kernel makes of a call: its phases, and the tasks and scratch of each. */

@@ -111,3 +111,25 @@ int gc_run(const gc_call *calls, int64_t n, gc_error *error) {
   gc_unlock();
   return status;
 }
+
+static _Thread_local gc_error last_error;
+
+const gc_error *gc_last_error(void) {
+  return &last_error;
+}
+
+int gc_run_kernel(int32_t kernel, const gc_tensor *const *tensors, int32_t ntensors,
+                  const int64_t *sizes, int32_t nsizes, const double *options, int32_t noptions) {
+  last_error = (gc_error){.status = GC_BAD_CALL};
+  if (ntensors < 0 || ntensors > GC_MAX_TENSORS || nsizes < 0 || nsizes > GC_MAX_SIZES ||
+      noptions < 0 || noptions > GC_MAX_OPTIONS)
+    return GC_BAD_CALL;
+  gc_call call = {.kernel = kernel, .ntensors = ntensors};
+  for (int32_t i = 0; i < ntensors; i++)
+    call.tensors[i] = *tensors[i];
+  for (int32_t i = 0; i < nsizes; i++)
+    call.sizes[i] = sizes[i];
+  for (int32_t i = 0; i < noptions; i++)
+    call.options[i] = options[i];
+  return gc_run(&call, 1, &last_error);
+}

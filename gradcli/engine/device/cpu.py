@@ -135,19 +135,9 @@ def run(
     kernel: str, tensors: Sequence[Any], sizes: Sequence[int] = (), options: Sequence[float] = ()
 ) -> None:
     """Run one kernel on descriptors, inputs first; raises what the checked door refuses."""
-    call = ffi.new("gc_call *")
-    call.kernel = KERNELS[kernel]
-    call.ntensors = len(tensors)
-    slots = call.tensors
-    for i, tensor in enumerate(tensors):
-        slots[i] = tensor[0]
-    if sizes:
-        call.sizes = sizes
-    if options:
-        call.options = options
-    error = ffi.new("gc_error *")
-    if lib.gc_run(call, 1, error):
-        raise refusal(kernel, call, error)
+    number = KERNELS[kernel]
+    if lib.gc_run_kernel(number, tensors, len(tensors), sizes, len(sizes), options, len(options)):
+        raise refusal(kernel, tensors, lib.gc_last_error())
 
 
 def kernel_built(kernel: str, dtype: DType) -> bool:
@@ -168,10 +158,10 @@ def _multiplied_by(_isa: str) -> frozenset[str]:
 _DTYPE_NAMES = {dtype.code: dtype.name for dtype in DTYPES.values()}
 
 
-def refusal(kernel: str, call: Any, error: Any) -> Exception:
-    """What the checked door or a kernel refused, in words."""
+def refusal(kernel: str, tensors: Sequence[Any], error: Any) -> Exception:
+    """What the checked door or a kernel refused of a call on these descriptors, in words."""
     op = FACTS[kernel].op
-    tensor = call.tensors[error.tensor]
+    tensor = tensors[error.tensor]
     shape = tuple(tensor.shape[0 : tensor.ndim])
     if error.status in ERRORS_OF_VALUES:
         return refused_value(kernel, error.where, error.value, error.limit)

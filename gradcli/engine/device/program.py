@@ -65,7 +65,7 @@ class CallList:
         for i, kernel in enumerate(self.kernels):
             call = ffi.addressof(self.structs, i)
             if lib.gc_plan_call(call, plan, error):
-                raise cpu.refusal(kernel, call, error)
+                raise cpu.refusal(kernel, call.tensors, error)
             tasks = tuple(plan.tasks[0 : plan.phases])
             sizes = (int(plan.shared_bytes), int(plan.worker_bytes), int(plan.work))
             plans.append(CallPlan(int(plan.phases), tasks, *sizes))
@@ -241,7 +241,7 @@ class Compiled:
         if error.status == lib.GC_NO_MEMORY:
             return DeviceError("no memory left for a program's scratch space")
         call = ffi.addressof(self._calls.structs, error.call)
-        return cpu.refusal(self._calls.kernels[error.call], call, error)
+        return cpu.refusal(self._calls.kernels[error.call], call.tensors, error)
 
 
 def copy(storage: Storage) -> bytes:

@@ -19,7 +19,7 @@ from gradcli.engine.device.gpu.launch import (
     KernelModule,
     Plan,
 )
-from gradcli.engine.device.kernels import ffi, lib
+from gradcli.engine.device.kernels import lib
 from gradcli.engine.dtype import DType
 from gradcli.engine.kernelcheck.calls import Block, Call, Operand
 from gradcli.errors import DeviceError
@@ -185,17 +185,14 @@ def on_cpu(call: Call, *, in_float64: bool = True) -> Outcome:
 
 def _refused(call: Call, arrays: Sequence[Array]) -> tuple[int, int, int] | None:
     """Runs the call; what the kernel refused of its values, if anything."""
-    made = ffi.new("gc_call *")
-    made.kernel, made.ntensors = cpu.KERNELS[call.kernel], len(arrays)
-    for i, array in enumerate(arrays):
-        made.tensors[i] = array.descriptor[0]
-    made.sizes, made.options = call.sizes, call.options
-    error = ffi.new("gc_error *")
-    if not lib.gc_run(made, 1, error):
+    tensors = [array.descriptor for array in arrays]
+    counted = [part for some in (tensors, call.sizes, call.options) for part in (some, len(some))]
+    if not lib.gc_run_kernel(cpu.KERNELS[call.kernel], *counted):
         return None
+    error = lib.gc_last_error()
     if error.status in cpu.ERRORS_OF_VALUES:
         return error.where, error.value, error.limit
-    raise cpu.refusal(call.kernel, made, error)
+    raise cpu.refusal(call.kernel, tensors, error)
 
 
 def _as_float32(value: float) -> float:
