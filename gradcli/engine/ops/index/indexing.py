@@ -120,7 +120,8 @@ def flat_positions(name: str, picks: Sequence[Pick]) -> tuple[Tensor, Shape]:
     shape = reduce(lambda a, b: shapes.broadcast(a, b, name), [x.shape for x in indices])
     flat: Tensor | None = None
     for pick, index in zip(picks, indices, strict=True):
-        spread = reshape(expand(index, shape), (shapes.numel(shape),))
+        alone = index.ndim == 1 and index.shape == shape  # most calls: nothing to spread
+        spread = index if alone else reshape(expand(index, shape), (shapes.numel(shape),))
         try:
             flat = counted(name, spread, pick.size, flat)
         except RangeError as error:
@@ -150,8 +151,11 @@ def getitem_by_tensor(input: Tensor, index: Any) -> Tensor:
 
 def taken(plan: Plan, view: Tensor) -> Tensor:
     """What a plan picks from its view."""
-    form = layout(view.shape, plan.picks)
     flat, picked = flat_positions(plan.name, plan.picks)
+    dims = [d for pick in plan.picks for d in pick.dims]
+    if len(dims) == 1 and len(picked) == 1:
+        return index_select(view, flat, dim=dims[0])
+    form = layout(view.shape, plan.picks)
     rows = reshape(permute(view, form.order), form.lines)
     return reshape(index_select(rows, flat, dim=1), form.result(picked))
 
