@@ -56,6 +56,15 @@ def test_elements_in_reverse_order_are_copied(dtype: str, isa: str) -> None:
     assert x.t().flip(0).tolist() == x.t().tolist()[::-1]
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_repeated_elements_are_copied(dtype: str, isa: str) -> None:
+    column = numbered((40, 1), dtype)
+    assert column.expand(40, 19).contiguous().tolist() == [row * 19 for row in column.tolist()]
+    assert column.t().expand(3, 40).contiguous().tolist() == column.t().tolist() * 3
+    one = numbered((), dtype)
+    assert one.expand(5, 7).contiguous().tolist() == [[one.item()] * 7] * 5
+
+
 @pytest.mark.parametrize("count", [1, 31, 20_000])
 def test_where_takes_each_side_of_any_stride(count: int, isa: str) -> None:
     truth = numbered((count,), "bool_")

@@ -82,6 +82,9 @@ static void NAME(copy_span)(const REAL *in, int64_t si, REAL *out, int64_t n) {
   else if (si == -1)
     for (int64_t i = 0; i < n; i++)
       out[i] = in[-i];
+  else if (si == 0)
+    for (int64_t i = 0; i < n; i++)
+      out[i] = in[0];
   else
     for (int64_t i = 0; i < n; i++)
       out[i] = in[i * si];
@@ -92,7 +95,7 @@ static void NAME(copy_span)(const REAL *in, int64_t si, REAL *out, int64_t n) {
 static void NAME(copy_same)(const gc_tensor *t, gc_walk *w) {
   const int32_t last = w->ndim - 1;
   const int64_t columns = w->shape[last], si = w->stride[0][last];
-  const bool transposed = last > 0 && si != 1 && w->stride[0][last - 1] == 1;
+  const bool transposed = last > 0 && si != 0 && si != 1 && w->stride[0][last - 1] == 1;
   for (int64_t n; (n = gc_walk_span(w)) > 0; gc_walk_advance(w, n)) {
     const REAL *in = (const REAL *)gc_first(&t[0]) + w->offset[0];
     REAL *out = (REAL *)gc_first(&t[1]) + w->offset[1];

@@ -36,6 +36,14 @@ static void NAME(sum_line)(const REAL *x, int64_t n, int64_t width, int64_t inne
     sum[0] = total;
     return;
   }
+#else
+  if (inner == 1) {
+    ACC total = 0;
+    for (int64_t i = 0; i < n; i++)
+      total += (ACC)x[i];
+    sum[0] = total;
+    return;
+  }
 #endif
   for (int64_t j = 0; j < width; j++)
     sum[j] = 0;
