@@ -100,7 +100,7 @@ def test_a_refusal_says_what_the_tensors_of_a_kernel_are() -> None:
     shapes = [2, 1, 3, 3], [2, 5], [2, 1, 3, 3]
     status, call, error = plan_of("affine", *map(tensor, shapes))
     assert status == lib.GC_BAD_SHAPE
-    assert str(cpu.refusal("affine", call, error)) == (
+    assert str(cpu.refusal("affine", call.tensors, error)) == (
         "affine: kernel 'affine' wanted another shape or other strides as tensor 1, "
         "got shape (2, 5); its tensors are nchw, n6, nchw"
     )
