@@ -16,6 +16,9 @@ from benchmarks import (
     data_files,
     generation,
     gpu,
+    grow,
+    grow_cases,
+    grow_ratios,
     log_cost,
     measure,
     names,
@@ -174,6 +177,17 @@ def ops_(options: dict[str, Any], codes: tuple[str, ...]) -> None:
     _finish(options, "ops", ops.ops(codes, options["quick"], options["only"], click.echo))
 
 
+@main.command("grow")
+@click.argument("axes", nargs=-1, type=click.Choice(list(grow_cases.AXES)))
+@click.pass_obj
+def grow_(options: dict[str, Any], axes: tuple[str, ...]) -> None:
+    """Training steps of models that grow, along all axes or those named, beside torch.
+
+    Takes ten minutes.
+    """
+    _finish(options, "grow", grow.grow(axes, options["quick"], options["only"], click.echo))
+
+
 @main.command("text")
 @click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @click.argument("names", nargs=-1, required=True, type=click.Choice(list(shipped.files())))
@@ -299,8 +313,11 @@ def scoreboard_(options: dict[str, Any], names: tuple[str, ...], page: Path) -> 
 @click.option("--page", type=click.Path(path_type=Path, dir_okay=False), default=PAGE)
 @click.pass_obj
 def table(options: dict[str, Any], page: Path) -> None:
-    """Write the tables of docs/performance.md from the newest results."""
+    """Write the tables of docs/performance.md from the newest results, and its plots beside it."""
     tables.update(page, options["out"])
+    newest = results.newest(options["out"], "grow")
+    if newest is not None:
+        page.with_name(tables.PLOTS).write_text(grow_ratios.plots(newest), encoding="utf-8")
     click.echo(f"written: {page}")
 
 

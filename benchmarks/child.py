@@ -57,6 +57,12 @@ class Competitor:
         self._runner = self._module.op(code, way, side, dtype)
         return self._ready.unit
 
+    def grow(self, axis: str, size: int) -> int:
+        """Make the training step of a size of grow_cases ready."""
+        self._runner = None
+        self._runner = self._module.grow(axis, size)
+        return self._ready.unit
+
     def call(self, name: str) -> int:
         """Make one call of the engine ready."""
         self._runner = None

@@ -9,7 +9,7 @@ from benchmarks.measure import placement, settled_probe
 from benchmarks.op_cases import DTYPES, HAVE_GRADIENT, OPS, SIDES
 from benchmarks.op_ratios import key, ratios
 from benchmarks.process import OP_PEERS, Child
-from benchmarks.race import Effort, Race, Say
+from benchmarks.race import Effort, Race, Say, brief
 
 EFFORT, LOOK = Effort(good_chunks=5, seconds=3.0), Effort(good_chunks=1, seconds=0.2, least=1)
 CHUNK = 0.01
@@ -26,11 +26,7 @@ def ops(names: Iterable[str], quick: bool, only: Iterable[str], say: Say) -> dic
         for code in names or OPS:
             rows[code] = {}
             for name, build in _builders(code, quick):
-                raced = run.run(build, trace=0, chunk=CHUNK)
-                rows[code][name] = {
-                    peer: {k: row[k] for k in ("ms", "p10", "noisy", "missing") if k in row}
-                    for peer, row in raced.items()
-                }
+                rows[code][name] = brief(run.run(build, trace=0, chunk=CHUNK))
             say(f"{code}: " + ", ".join(f"{k} {r:.2f}x" for k, r in ratios(rows[code]).items()))
     finally:
         run.leave()

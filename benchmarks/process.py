@@ -67,6 +67,7 @@ PRODUCTS = _competitors(
     ("numpy", "numpy", "matmul"),
 )
 OP_PEERS = _competitors(("gradcli", "gradcli", "eager"), ("torch", "torch", "eager"))
+GROW_PEERS = _competitors(("gradcli", "gradcli", "captured"), ("torch", "torch", "eager"))
 GENERATORS = {
     f"{package}, {threads}": Competitor(
         f"{package}, {threads}", package, f"benchmarks.generation_{package}", threads[0]

@@ -168,3 +168,9 @@ def _row(entry: Entry, reference: list[float]) -> dict[str, Any]:
     if entry.losses:
         row |= {"last_loss": entry.losses[-1], "off_course": off, "same_course": off <= TOLERANCE}
     return row
+
+
+def brief(rows: Mapping[str, Any]) -> dict[str, Any]:
+    """What a result of a thousand races keeps of one: times, and what makes them doubtful."""
+    keys = ("ms", "p10", "noisy", "missing")
+    return {peer: {key: row[key] for key in keys if key in row} for peer, row in rows.items()}

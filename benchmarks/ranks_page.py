@@ -8,7 +8,8 @@ from statistics import median
 from typing import Any
 
 from benchmarks import ranks_model, results
-from benchmarks.tables import between_markers, number, table, where
+from benchmarks.markdown import number, table
+from benchmarks.tables import between_markers, where
 
 BEGIN = "<!-- predicted: python -m benchmarks ranks --predict -->"
 END = "<!-- end of what is predicted -->"

@@ -11,7 +11,7 @@ from typing import Any
 
 GPU_KINDS = ("gpu-checks", "gpu-kernels", "gpu-training")
 RACES = ("workloads", "matmul", "generation", "memory", "startup", "mnist97")
-KINDS = (*RACES, "ranks", "log", "data", "ops", "configs", "text", *GPU_KINDS)
+KINDS = (*RACES, "ranks", "log", "data", "ops", "grow", "configs", "text", *GPU_KINDS)
 FORMAT = 1
 FOLDER = Path(__file__).with_name("results")
 

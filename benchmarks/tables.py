@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks import op_cases, op_ratios, results
+from benchmarks import gpu_tables, grow_ratios, op_cases, op_ratios, results
+from benchmarks.markdown import as_times, ms, number, table
 from benchmarks.targets import (
     AGAINST_JAX,
     AGAINST_TORCH,
@@ -34,6 +35,7 @@ them again.
 {END}
 """
 
+PLOTS = "growth.svg"
 COLUMNS = (
     "gradcli eager",
     "gradcli captured",
@@ -82,47 +84,15 @@ def where(result: Mapping[str, Any]) -> str:
     return f"*{result['date'][:10]}, {place}" + (f"; {versions}" if versions else "") + f"{look}.*"
 
 
-def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """In Markdown."""
-    names = list(head)
-    lines = [names, ["---"] * len(names), *rows]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
-
-
-def _ms(row: Mapping[str, Any] | None) -> str:
-    if row is None or "ms" not in row:
-        return "-"
-    star = "\\*" if row.get("noisy") or not row.get("same_course", True) else ""
-    return f"{number(row['ms'])}{star}"
-
-
-def number(value: float) -> str:
-    """Three digits that count, never an exponent."""
-    if value >= 100:
-        return f"{value:.0f}"
-    places = 2
-    while value and round(value, places) < 10 ** (2 - places) and places < 6:
-        places += 1
-    return f"{value:.{places - (value >= 10)}f}"
-
-
-def _times(ratio: float | None, limit: float | None = None, doubtful: bool = False) -> str:
-    if ratio is None:
-        return "-"
-    reached = "?" if doubtful else "yes" if limit is not None and ratio >= limit else "no"
-    goal = "" if limit is None else f" ({limit:g}, {reached})"
-    return f"{number(ratio) if ratio >= 100 or ratio < 0.1 else format(ratio, '.2f')}x{goal}"
-
-
 def _workloads(result: Mapping[str, Any]) -> str:
     head = ("ms a step", *COLUMNS, "vs torch (limit)", "vs jax (limit)", "one call vs torch")
     rows = []
     for name, entry in result["workloads"].items():
-        ratios, times = entry["ratios"], [_ms(entry["rows"].get(c)) for c in COLUMNS]
+        ratios, times = entry["ratios"], [ms(entry["rows"].get(c)) for c in COLUMNS]
         against = (
-            _times(ratios["torch"], AGAINST_TORCH[name], ratios["torch_doubtful"]),
-            _times(ratios["jax"], AGAINST_JAX.get(name), ratios["jax_doubtful"]),
-            _times(ratios["torch_one_call"]),
+            as_times(ratios["torch"], AGAINST_TORCH[name], ratios["torch_doubtful"]),
+            as_times(ratios["jax"], AGAINST_JAX.get(name), ratios["jax_doubtful"]),
+            as_times(ratios["torch_one_call"]),
         )
         rows.append((f"{name}: {entry['title']}", *times, *against))
     note = (
@@ -141,9 +111,9 @@ def _matmul(result: Mapping[str, Any]) -> str:
     for shape, entry in result["shapes"].items():
         rates = (entry["rows"].get(name, {}).get("gflops") for name in names)
         cells = ("-" if rate is None else number(rate) for rate in rates)
-        rows.append((shape, *cells, *map(_times, compare_products(entry["rows"]).values())))
+        rows.append((shape, *cells, *map(as_times, compare_products(entry["rows"]).values())))
     head = ("GFLOP/s", *names, *(f"{what} vs the better peer" for what in PRODUCT_WAYS))
-    means = (f"{what} {_times(product_mean(result, what), MATMUL_MEAN)}" for what in PRODUCT_WAYS)
+    means = (f"{what} {as_times(product_mean(result, what), MATMUL_MEAN)}" for what in PRODUCT_WAYS)
     note = (
         f"Geometric means (limit): {', '.join(means)}; no shape is to be below {MATMUL_EACH:g}. "
         "*The kernel* (gradcli c): through `gc_run` without Python, as inside a larger step, while "
@@ -160,7 +130,7 @@ def _generation(result: Mapping[str, Any]) -> str:
         doubtful = noisy(entry["rows"], (*OUR_GENERATION, *TORCH_GENERATION))
         ratio, floor = entry["ratios"]["torch"], entry["ratios"]["floor"]
         share = "-" if floor is None else f"{floor:.0%}"
-        rows.append((batch, *rates, _times(ratio, GENERATION[batch], doubtful), share))
+        rows.append((batch, *rates, as_times(ratio, GENERATION[batch], doubtful), share))
     head = ("texts at a time", *OUR_GENERATION, *TORCH_GENERATION, "vs torch (limit)", "of floor")
     note = (
         "Tokens a second of a GPT of 6 layers, 128 wide, with a context of 256, picked one by one; "
@@ -252,74 +222,6 @@ def _trainings(result: Mapping[str, Any]) -> str:
     return table(head, lines)
 
 
-def _where_on_gpu(result: Mapping[str, Any]) -> str:
-    gpu = result["gpu"]
-    versions = ", ".join(f"{name} {version}" for name, version in gpu["versions"].items())
-    without = result.get("torch_missing")
-    return f"On {gpu['is']}; {versions}" + (f"; without torch: {without}" if without else "") + "."
-
-
-def _gpu_checks(result: Mapping[str, Any]) -> str:
-    doctor = result["doctor"]
-    lines = [("ops against the CPU", str(doctor.get("missing") or doctor.get("problem", "")))]
-    if doctor.get("failed") is not None:
-        sentence = f"{doctor['ops']} in {doctor['cases']} cases, {len(doctor['failed'])} differ"
-        lines = [("ops against the CPU", sentence)]
-    for name, row in result["graph"].items():
-        differ = len(row.get("parameters_that_differ", ())) + row.get("losses_that_differ", 0)
-        sentence = f"{row.get('steps')} steps, {differ} losses and parameters differ"
-        if "python_us" in row:
-            sentence += f"; Python takes {row['python_us']:g} of {row['step_us']:g} microseconds"
-        lines.append((f"replays of {name}", row.get("missing") or sentence))
-    lines += [
-        (f"{way}, microseconds a small kernel", number(row["us_per_kernel"]))
-        for way, row in result["small_kernels"].items()
-        if isinstance(row, dict)
-    ]
-    sanitizer = result["sanitizer"]
-    named = {"sanitizer": sanitizer} if "missing" in sanitizer else sanitizer
-    lines += [
-        (name, str(row.get("missing") or f"{row['errors']} errors")) for name, row in named.items()
-    ]
-    return f"## Checks of a GPU\n\n{_where_on_gpu(result)}\n\n{table(('what', 'found'), lines)}"
-
-
-def _gpu_kernels(result: Mapping[str, Any]) -> str:
-    families = result["families"]
-    lines = [
-        (row["family"], name, number(row["gbs"]), f"{row['share']:.0%}")
-        if "gbs" in row
-        else (row["family"], name, "-", "-")
-        for name, row in families["rows"].items()
-    ]
-    bandwidth = table(("family", "kernel", "GB/s", "of a copy"), lines)
-    names = [f"{whose}{how}" for how in ("", " bf16", " tf32") for whose in ("gradcli", "torch")]
-    ratios, products = ("ratio", "ratio_bf16", "ratio_tf32"), []
-    for name, case in result["products"].items():
-        rates = (case["rows"].get(one, {}).get("tflops") for one in names)
-        cells = ("-" if rate is None else number(rate) for rate in rates)
-        products.append((name, *cells, *(_times(case.get(one)) for one in ratios)))
-    head = ("TFLOP/s", *names, "vs torch", "vs torch, bf16", "vs torch, tf32")
-    return (
-        f"## Kernels on a GPU\n\n{_where_on_gpu(result)} A copy of "
-        f"{families['numbers']:,} numbers: {number(families['copy_gbs'])} GB/s, "
-        f"read and written.\n\n{bandwidth}\n{table(head, products)}"
-    )
-
-
-def _gpu_training(result: Mapping[str, Any]) -> str:
-    lines = []
-    for name, entry in result["workloads"].items():
-        off = entry["losses"].get("off_course")
-        far = "-" if off is None else f"{off:.1g}"
-        for contender, row in entry["rows"].items():
-            rates = (row.get(f"{what}_per_second") for what in ("steps", "tokens"))
-            cells = ("-" if rate is None else f"{rate:,.0f}" for rate in rates)
-            lines.append((name, contender, _ms(row), *cells, far if "grad" in contender else ""))
-    head = ("model", "", "ms a step", "steps/s", "tokens/s", "losses off the CPU's")
-    return f"## Training on a GPU\n\n{_where_on_gpu(result)}\n\n{table(head, lines)}"
-
-
 def _log(result: Mapping[str, Any]) -> str:
     lines = []
     for name, row in result["rows"].items():
@@ -376,6 +278,15 @@ def _ops(result: Mapping[str, Any]) -> str:
     )
 
 
+def _grow(result: Mapping[str, Any]) -> str:
+    return (
+        f"## Growth\n\n![Time of a step against size]({PLOTS})\n\n"
+        f"{table(grow_ratios.HEAD, grow_ratios.lines(result))}\nTraining steps with SGD, ours "
+        "captured, torch's eager. *Growth of time over work*: how many times longer the last size "
+        "takes than the one before, over how many times more multiply-adds it has.\n"
+    )
+
+
 def _started(row: Mapping[str, float] | None) -> str:
     return "-" if row is None else f"{number(row['seconds'])}, {row['anonymous_mb']:.0f} MB"
 
@@ -391,9 +302,10 @@ TABLES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "log": _log,
     "data": _data,
     "ops": _ops,
+    "grow": _grow,
     "configs": _configs,
     "text": _text,
-    "gpu-checks": _gpu_checks,
-    "gpu-kernels": _gpu_kernels,
-    "gpu-training": _gpu_training,
+    "gpu-checks": gpu_tables.checks,
+    "gpu-kernels": gpu_tables.kernels,
+    "gpu-training": gpu_tables.training,
 }

@@ -7,6 +7,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks import ranks_model
+from benchmarks.grow_ratios import of_grow
 from benchmarks.log_cost import shares
 from benchmarks.medians import geometric_mean
 from benchmarks.op_ratios import of_ops
@@ -346,6 +347,7 @@ VERDICTS = {
     "log": of_log,
     "data": of_data,
     "ops": of_ops,
+    "grow": of_grow,
     "gpu-checks": of_gpu_checks,
     "gpu-kernels": of_gpu_kernels,
     "gpu-training": of_gpu_training,

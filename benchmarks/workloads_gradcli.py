@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmarks import course as courses
-from benchmarks import models, op_cases
+from benchmarks import grow_cases, models, op_cases
 from benchmarks.course import Course
 from benchmarks.runner import Loop, Runner
 from gradcli import engine
@@ -124,6 +124,14 @@ def op(code: str, way: str, side: int, dtype: str) -> Runner:
     cpu.set_threads(THREADS)
     there = op_cases.Inputs(engine, functional, side, dtype).of(code)
     return Loop(op_cases.WAYS[way](code, there), [()], values=lambda result: [])
+
+
+def grow(axis: str, size: int) -> Runner:
+    """A training step of grow_cases, captured."""
+    cpu.set_threads(THREADS)
+    step, x, y = grow_cases.step(engine, axis, size)
+    captured = engine.capture(step)
+    return Loop(captured, [(x, y)], values=_values, remark=lambda: captured.why_not)
 
 
 def versions() -> dict[str, str]:

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch.nn import functional
 
-from benchmarks import models, op_cases
+from benchmarks import grow_cases, models, op_cases
 from benchmarks.course import Course
 from benchmarks.runner import Loop, Runner
 
@@ -65,6 +65,13 @@ def op(code: str, way: str, side: int, dtype: str) -> Runner:
     torch.set_num_threads(THREADS)
     there = op_cases.Inputs(torch, functional, side, dtype).of(code)
     return Loop(op_cases.WAYS[way](code, there), [()], values=lambda result: [])
+
+
+def grow(axis: str, size: int) -> Runner:
+    """A training step of grow_cases, eager."""
+    torch.set_num_threads(THREADS)
+    step, x, y = grow_cases.step(torch, axis, size)
+    return Loop(step, [(x, y)], values=lambda loss: [loss.item()])
 
 
 def versions() -> dict[str, str]:

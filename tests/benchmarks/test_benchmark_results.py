@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from benchmarks import results, tables, targets
+from benchmarks import markdown, results, tables, targets
 from benchmarks.__main__ import main
 
 
@@ -104,7 +104,7 @@ def test_a_page_without_markers_is_left_alone(tmp_path: Path) -> None:
     [(224.2, "224"), (12.34, "12.3"), (1.0, "1.00"), (0.4567, "0.457"), (0.00025, "0.000250")],
 )
 def test_numbers_have_three_digits_and_no_exponent(value: float, text: str) -> None:
-    assert tables.number(value) == text
+    assert markdown.number(value) == text
 
 
 @pytest.fixture
