@@ -39,6 +39,7 @@ from benchmarks import (
 )
 from gradcli.cli.options import device_name
 from gradcli.devices import GPUS
+from gradcli.registry import did_you_mean
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "performance.md"
@@ -167,13 +168,18 @@ def data_(options: dict[str, Any], names: tuple[str, ...]) -> None:
 
 
 @main.command("ops")
-@click.argument("codes", metavar="[CODE]...", nargs=-1, type=click.Choice(list(op_cases.OPS)))
+@click.argument("codes", metavar="[CODE]...", nargs=-1)
 @click.pass_obj
 def ops_(options: dict[str, Any], codes: tuple[str, ...]) -> None:
     """Single eager calls beside torch, or those of these CODEs: four sizes, two element types.
 
-    Takes half an hour. `--quick` takes the smallest and the largest size in float32.
+    benchmarks/op_cases.py lists the CODEs. Takes half an hour. `--quick` takes the smallest and the
+    largest size in float32.
     """
+    for code in codes:
+        if code not in op_cases.OPS:
+            hint = did_you_mean(code, op_cases.OPS, "benchmarks/op_cases.py lists the calls")
+            raise click.BadParameter(f"no call is '{code}'; {hint}", param_hint="CODE")
     _finish(options, "ops", ops.ops(codes, options["quick"], options["only"], click.echo))
 
 

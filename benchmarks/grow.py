@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from benchmarks.grow_cases import AXES
-from benchmarks.grow_ratios import ratios
 from benchmarks.measure import placement, settled_probe
+from benchmarks.op_ratios import spoken
 from benchmarks.process import GROW_PEERS, Child
 from benchmarks.race import QUICK, Effort, Race, Say, brief
 
@@ -26,7 +26,7 @@ def grow(names: Iterable[str], quick: bool, only: Iterable[str], say: Say) -> di
                 str(size): brief(run.run(_builder(name, size), trace=0))
                 for size in (sizes[::2] if quick else sizes)
             }
-            say(f"{name}: " + ", ".join(f"{s} {r:.2f}x" for s, r in ratios(axes[name]).items()))
+            say(f"{name}: {spoken(axes[name])}")
     finally:
         run.leave()
     return {"axes": axes, "versions": versions, "placement": placement(probe)}

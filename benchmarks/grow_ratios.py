@@ -7,15 +7,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from benchmarks.grow_cases import AXES
+from benchmarks.op_ratios import ratios
 from benchmarks.verdict import Verdict, at_least, at_most
 
 AHEAD, OUTGROWN = 1.0, 1.15  # torch's time over ours; growth of time over that of work, at the end
-
-
-def ratios(sizes: Mapping[str, Any]) -> dict[str, float]:
-    """Torch's time over ours, by size, where both were measured."""
-    pairs = {size: (rows["torch"], rows["gradcli"]) for size, rows in sizes.items()}
-    return {s: a["ms"] / b["ms"] for s, (a, b) in pairs.items() if "ms" in a and "ms" in b}
 
 
 def times(sizes: Mapping[str, Any], peer: str) -> list[tuple[int, float]]:

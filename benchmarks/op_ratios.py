@@ -19,10 +19,19 @@ def key(dtype: str, way: str, side: int) -> str:
 
 def ratios(row: Mapping[str, Any]) -> dict[str, float]:
     """Torch's time over ours, by key, where both were measured."""
-    pairs = {
-        k: [r.get(peer, {}).get("ms") for peer in ("torch", "gradcli")] for k, r in row.items()
-    }
-    return {key: torch / ours for key, (torch, ours) in pairs.items() if torch and ours}
+    return {k: one for k, peers in row.items() if (one := ratio(peers)) is not None}
+
+
+def ratio(peers: Mapping[str, Any]) -> float | None:
+    """Torch's time over ours; None where one of them took no part."""
+    theirs, ours = (peers.get(peer, {}).get("ms") for peer in ("torch", "gradcli"))
+    return theirs / ours if theirs and ours else None
+
+
+def spoken(row: Mapping[str, Any]) -> str:
+    """The ratios in one line."""
+    every = ", ".join(f"{key} {one:.2f}x" for key, one in ratios(row).items())
+    return every or "no ratio: only one library took part"
 
 
 def of_ops(result: Mapping[str, Any]) -> list[Verdict]:

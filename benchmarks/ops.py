@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks.measure import placement, settled_probe
 from benchmarks.op_cases import DTYPES, HAVE_GRADIENT, OPS, SIDES
-from benchmarks.op_ratios import key, ratios
+from benchmarks.op_ratios import key, spoken
 from benchmarks.process import OP_PEERS, Child
 from benchmarks.race import Effort, Race, Say, brief
 
@@ -27,7 +27,7 @@ def ops(names: Iterable[str], quick: bool, only: Iterable[str], say: Say) -> dic
             rows[code] = {}
             for name, build in _builders(code, quick):
                 rows[code][name] = brief(run.run(build, trace=0, chunk=CHUNK))
-            say(f"{code}: " + ", ".join(f"{k} {r:.2f}x" for k, r in ratios(rows[code]).items()))
+            say(f"{code}: {spoken(rows[code])}")
     finally:
         run.leave()
     return {"rows": rows, "versions": versions, "placement": placement(probe)}
