@@ -11,7 +11,7 @@ from benchmarks.op_ratios import key, spoken
 from benchmarks.process import OP_PEERS, Child
 from benchmarks.race import Effort, Race, Say, brief
 
-EFFORT, LOOK = Effort(good_chunks=5, seconds=3.0), Effort(good_chunks=1, seconds=0.2, least=1)
+EFFORT, LOOK = Effort(good_chunks=3, seconds=0.5), Effort(good_chunks=1, seconds=0.2, least=1)
 CHUNK = 0.01
 
 
