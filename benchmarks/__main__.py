@@ -189,7 +189,7 @@ def ops_(options: dict[str, Any], codes: tuple[str, ...]) -> None:
 def grow_(options: dict[str, Any], axes: tuple[str, ...]) -> None:
     """Training steps of models that grow, along all axes or those named, beside torch.
 
-    Takes ten minutes.
+    Takes some minutes.
     """
     _finish(options, "grow", grow.grow(axes, options["quick"], options["only"], click.echo))
 

@@ -9,6 +9,7 @@ from benchmarks import targets
 from benchmarks.measure import placement, say_rows, settled_probe
 from benchmarks.process import GENERATORS, Child
 from benchmarks.race import QUICK, Effort, Race, Say
+from benchmarks.verdict import ratio
 from gradcli.bench.ceilings import Meter
 
 # A model of characters. Beyond the context both go on behind the last half of it, read at once.
@@ -30,8 +31,8 @@ def generation(quick: bool, only: Iterable[str], say: Say) -> dict[str, Any]:
             rows = run.run(_builder(batch), trace=0)
             ours = targets.best(rows, targets.OUR_GENERATION)
             ratios = {
-                "torch": targets.ratio(targets.best(rows, targets.TORCH_GENERATION), ours),
-                "floor": targets.ratio(floor_ms(batch), ours),
+                "torch": ratio(targets.best(rows, targets.TORCH_GENERATION), ours),
+                "floor": ratio(floor_ms(batch), ours),
             }
             batches[str(batch)] = {"rows": rows, "ratios": ratios}
             say_rows(rows, {"torch": ratios["torch"]}, say)

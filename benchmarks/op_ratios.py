@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks.medians import geometric_mean
 from benchmarks.op_cases import DTYPES, OPS, SIDES, WAYS
-from benchmarks.verdict import Verdict, at_least
+from benchmarks.verdict import Verdict, at_least, ratio
 
 MEAN, LARGE, SMALL = 2.0, 0.95, 0.8  # times as fast as torch: all, each of the sizes at the ends
 
@@ -19,13 +19,9 @@ def key(dtype: str, way: str, side: int) -> str:
 
 def ratios(row: Mapping[str, Any]) -> dict[str, float]:
     """Torch's time over ours, by key, where both were measured."""
-    return {k: one for k, peers in row.items() if (one := ratio(peers)) is not None}
-
-
-def ratio(peers: Mapping[str, Any]) -> float | None:
-    """Torch's time over ours; None where one of them took no part."""
-    theirs, ours = (peers.get(peer, {}).get("ms") for peer in ("torch", "gradcli"))
-    return theirs / ours if theirs and ours else None
+    peers = ("torch", "gradcli")
+    times = {k: [rows.get(peer, {}).get("ms") for peer in peers] for k, rows in row.items()}
+    return {k: one for k, pair in times.items() if (one := ratio(*pair)) is not None}
 
 
 def spoken(row: Mapping[str, Any]) -> str:
@@ -37,16 +33,16 @@ def spoken(row: Mapping[str, Any]) -> str:
 def of_ops(result: Mapping[str, Any]) -> list[Verdict]:
     """All together, and the call that is furthest behind at each end of the sizes."""
     every = {
-        f"{code}, {key}": ratio
+        f"{code}, {key}": times
         for code, row in result["rows"].items()
-        for key, ratio in ratios(row).items()
+        for key, times in ratios(row).items()
     }
     mean = geometric_mean(list(every.values())) if every else None
     verdicts = [at_least("single calls, times as fast as torch, geometric mean", mean, MEAN)]
     for side, limit in ((SIDES[-1], LARGE), (SIDES[0], SMALL)):
         some = {name: ratio for name, ratio in every.items() if name.endswith(f" {side * side}")}
         worst = min(some, key=lambda name: some[name], default=None)
-        behind = sum(ratio < limit for ratio in some.values())
+        behind = sum(times < limit for times in some.values())
         what = f"{side * side:,} numbers, the slowest of {len(some)} ({behind} below the limit)"
         figure = some[worst] if worst else None
         verdicts.append(at_least(f"{what}: {worst}" if worst else what, figure, limit))

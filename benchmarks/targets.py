@@ -11,7 +11,7 @@ from benchmarks.grow_ratios import of_grow
 from benchmarks.log_cost import shares
 from benchmarks.medians import geometric_mean
 from benchmarks.op_ratios import of_ops
-from benchmarks.verdict import Verdict, at_least, at_most
+from benchmarks.verdict import Verdict, at_least, at_most, ratio
 
 OURS = ("gradcli eager", "gradcli captured", "gradcli scan")
 ONE_CALL = ("gradcli eager", "gradcli captured")
@@ -62,11 +62,6 @@ def best(rows: Mapping[str, Any], names: Iterable[str], key: str = "ms") -> floa
         if name in rows and key in rows[name] and rows[name].get("same_course", True)
     ]
     return min(figures, default=None)
-
-
-def ratio(peer: float | None, ours: float | None) -> float | None:
-    """How many times faster we are."""
-    return None if peer is None or ours is None else peer / ours
 
 
 def compare(rows: Mapping[str, Any]) -> dict[str, float | bool | None]:

@@ -1,4 +1,4 @@
-"""One figure against its limit."""
+"""One figure against its limit, and how many times faster one time is than another."""
 
 from __future__ import annotations
 
@@ -42,3 +42,8 @@ def at_least(what: str, figure: float | None, limit: float, doubtful: bool = Fal
 def at_most(what: str, figure: float | None, limit: float, doubtful: bool = False) -> Verdict:
     """Less is better."""
     return Verdict(what, figure, limit, None if figure is None else figure <= limit, doubtful)
+
+
+def ratio(peer: float | None, ours: float | None) -> float | None:
+    """How many times faster we are."""
+    return None if peer is None or ours is None else peer / ours
