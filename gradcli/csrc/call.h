@@ -56,6 +56,11 @@ int gc_run(const gc_call *calls, int64_t n, gc_error *error);
 int gc_run_kernel(int32_t kernel, const gc_tensor *const *tensors, int32_t ntensors,
                   const int64_t *sizes, int32_t nsizes, const double *options, int32_t noptions);
 const gc_error *gc_last_error(void);
+/* The same with a fresh contiguous tensor behind the others, which it gives; NULL where the call is
+ * refused or memory is short. */
+gc_tensor *gc_run_new(int32_t kernel, const gc_tensor *const *tensors, int32_t ntensors,
+                      const int64_t *sizes, int32_t nsizes, const double *options, int32_t noptions,
+                      int32_t dtype, int32_t ndim, const int64_t *shape);
 int gc_check(const gc_call *call, gc_error *error);
 
 /* What a kernel makes of a call: its phases, and the tasks and scratch of each. */
@@ -195,6 +200,9 @@ const char *gc_isa(void);
 
 void *gc_alloc(int64_t nbytes); /* 64-byte aligned; NULL when there is no memory */
 void gc_free(void *data);
+/* A contiguous tensor with memory of its own, contents undefined; NULL when there is no memory. */
+gc_tensor *gc_tensor_new(int32_t dtype, int32_t ndim, const int64_t *shape);
+void gc_tensor_free(gc_tensor *tensor);
 void gc_trim(void);            /* free memory goes back to the system, where it can */
 int64_t gc_allocated(void);    /* bytes now held through gc_alloc */
 int64_t gc_kept(void);         /* bytes that nobody holds, for blocks to come */

@@ -23,8 +23,8 @@ from gradcli.engine.autograd import recording as is_grad_enabled
 from gradcli.engine.device.context import device
 from gradcli.engine.draw import draw
 from gradcli.engine.dtype import DType, bfloat16, bool_, float32, float64, int32, int64, uint8
+from gradcli.engine.fused import composed
 from gradcli.engine.interop import from_dlpack, from_numpy
-from gradcli.engine.op import composed
 from gradcli.engine.ops.creation.creation import empty, frombuffer, full, ones, tensor, zeros
 from gradcli.engine.ops.creation.ranges import linspace
 from gradcli.engine.precision import get_float32_matmul_precision, set_float32_matmul_precision

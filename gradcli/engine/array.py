@@ -14,7 +14,7 @@ from gradcli.engine.device import cpu, meta, place
 from gradcli.engine.device.cpu import Storage
 from gradcli.engine.device.kernels import FACTS
 from gradcli.engine.dtype import DType, bfloat16, float32
-from gradcli.engine.shape import Shape
+from gradcli.engine.shape import Shape, contiguous_strides
 from gradcli.errors import DTypeError, OptionError, ShapeError
 
 # Kernels that take bfloat16 as it is, on every device and whatever else is in the call.
@@ -29,14 +29,20 @@ class Array:
     __slots__ = ("_descriptor", "dtype", "offset", "shape", "storage", "strides")
 
     def __init__(
-        self, storage: Storage, offset: int, shape: Shape, strides: Shape, dtype: DType
+        self,
+        storage: Storage,
+        offset: int,
+        shape: Shape,
+        strides: Shape,
+        dtype: DType,
+        descriptor: Any = None,
     ) -> None:
         self.storage = storage
         self.offset = offset
         self.shape = shape
         self.strides = strides
         self.dtype = dtype
-        self._descriptor: Any = None
+        self._descriptor = descriptor
 
     @property
     def ndim(self) -> int:
@@ -78,9 +84,10 @@ class Array:
 
     def cast(self, dtype: DType) -> Array:
         """A contiguous copy with another element type, on the same device."""
-        out = empty_beside(self, dtype)
-        run("copy", self, out)
-        return out
+        if not place.devices:
+            return result("copy", self, shape=self.shape, dtype=dtype)
+        with place.on(self.storage.device):
+            return result("copy", self, shape=self.shape, dtype=dtype)
 
     def view(self, shape: Shape, strides: Shape, offset: int | None = None) -> Array:
         """The same memory under another shape; the caller answers for the strides."""
@@ -94,7 +101,7 @@ class Array:
             return self
         strides = shapes.view_strides(self.shape, self.strides, shape)
         if strides is None:
-            return self.copy().view(shape, shapes.contiguous_strides(shape))
+            return self.copy().view(shape, contiguous_strides(shape))
         return self.view(shape, strides)
 
     def permute(self, dims: Sequence[int]) -> Array:
@@ -157,7 +164,32 @@ def run(
     if device is not None:
         device.run(kernel, arrays, sizes, options)
         return
-    cpu.run(kernel, [array.descriptor for array in arrays], sizes, options)
+    cpu.run(kernel, [array._descriptor or array.descriptor for array in arrays], sizes, options)
+
+
+def result(
+    kernel: str,
+    *inputs: Array,
+    shape: Shape,
+    dtype: DType,
+    sizes: Sequence[int] = (),
+    options: Sequence[float] = (),
+) -> Array:
+    """A fresh array that one kernel writes, from these inputs: `empty` and `run` in one."""
+    if recording.current() is None and not place.devices:
+        descriptors = []
+        for array in inputs:
+            if array.dtype is bfloat16 and kernel not in MOVE_BFLOAT16:
+                break
+            descriptors.append(array._descriptor or array.descriptor)
+        else:
+            made = cpu.computed(kernel, descriptors, sizes, options, shape, dtype)
+            if made is not None:
+                storage = Storage(made.data, made.nbytes, made)
+                return Array(storage, 0, shape, contiguous_strides(shape), dtype, made)
+    out = empty(shape, dtype)
+    run(kernel, *inputs, out, sizes=sizes, options=options)
+    return out
 
 
 def _moves(kernel: str, arrays: Sequence[Array]) -> bool:
@@ -230,13 +262,19 @@ def _back(order: Sequence[int]) -> list[int]:
 
 def empty(shape: Shape, dtype: DType) -> Array:
     """A fresh contiguous array, contents undefined."""
-    nbytes = shapes.numel(shape) * dtype.size
-    device = place.fresh() if place.devices else None
-    storage = cpu.allocate(nbytes) if device is None else device.allocate(nbytes)
+    device, made = place.fresh() if place.devices else None, None
+    if device is not None:
+        storage = device.allocate(shapes.numel(shape) * dtype.size)
+    else:
+        made = cpu.new(shape, dtype)
+        if made is not None:
+            storage = Storage(made.data, made.nbytes, made)
+        else:  # no memory, which this says, or nothing in a shape whose strides no call can hold
+            storage = cpu.allocate(shapes.numel(shape) * dtype.size)
     recorder = recording.current()
     if recorder is not None:
         recorder.created(storage)
-    return Array(storage, 0, shape, shapes.contiguous_strides(shape), dtype)
+    return Array(storage, 0, shape, contiguous_strides(shape), dtype, made)
 
 
 def empty_beside(array: Array, dtype: DType | None = None) -> Array:
@@ -254,7 +292,7 @@ def from_bytes(data: Any, shape: Shape, dtype: DType) -> Array:
     recorder = recording.current()
     if recorder is not None:
         recorder.constant(storage)
-    return Array(storage, 0, shape, shapes.contiguous_strides(shape), dtype)
+    return Array(storage, 0, shape, contiguous_strides(shape), dtype)
 
 
 def full(shape: Shape, value: float, dtype: DType) -> Array:

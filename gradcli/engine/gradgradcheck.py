@@ -13,6 +13,7 @@ import random
 from collections.abc import Sequence
 
 from gradcli.engine import autograd
+from gradcli.engine.fused import composed
 from gradcli.engine.gradcheck import (
     Failure,
     Report,
@@ -25,7 +26,6 @@ from gradcli.engine.gradcheck import (
     position,
     report_on,
 )
-from gradcli.engine.op import composed
 from gradcli.engine.ops.creation.creation import tensor
 from gradcli.engine.sample import Sample
 from gradcli.engine.tensor import Tensor

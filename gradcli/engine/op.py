@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from contextvars import ContextVar
 from functools import cached_property, partial
 from typing import Any, Generic, Literal, TypeVar, overload
 
 from gradcli.engine import graph, observing, table, twice
-from gradcli.engine.argument import beyond, checked_as, hints_of, too_large
+from gradcli.engine.argument import beyond, hints_of, too_large
 from gradcli.engine.array import Array
 from gradcli.engine.autocast import autocast, rule_of
-from gradcli.engine.block import Block
 from gradcli.engine.device import place
+from gradcli.engine.fused import composing
 from gradcli.engine.graph import Gradients, Node
 from gradcli.engine.kind import Kind
 from gradcli.engine.sample import Sample, Shares, Wrong, with_empty
@@ -29,25 +28,6 @@ from gradcli.wording import quantity
 
 Forward = Callable[..., Any]
 Result = TypeVar("Result", covariant=True)
-_composing: ContextVar[bool] = ContextVar("composing", default=False)
-
-
-def composing() -> bool:
-    """True where fused ops run as the same thing written with simpler ops."""
-    return _composing.get()
-
-
-class composed(Block):  # noqa: N801 -- reads like no_grad
-    """Fused ops run as the same thing written with simpler ops, inside a `with` block.
-
-    Values and gradients are the same up to rounding, and can be differentiated twice.
-    """
-
-    variable = _composing
-
-    @checked_as("composed")
-    def __init__(self, mode: bool = True) -> None:
-        super().__init__(mode)
 
 
 def bare(signature: inspect.Signature) -> str:
@@ -122,6 +102,11 @@ class Op(Generic[Result]):
         self._asked = [name for name, default in self.options.items() if default is empty]
         self._gradient: Callable[..., Any] | None = None
         self._wanted: frozenset[str] = frozenset()
+        # Where the values that `saves` names are found: among the outputs or the inputs.
+        self._saved = [
+            (n, n in self.outputs, (self.outputs if n in self.outputs else self.inputs).index(n))
+            for n in self.saves
+        ]
         self.cast = rule_of(self.name)
         self.again: str = twice
         self._again: Callable[[Node, Sequence[Any]], Sequence[Any]] | None = None
@@ -219,7 +204,10 @@ class Op(Generic[Result]):
         return bare(self.__signature__)
 
     def __call__(self, *args: Any, **named: Any) -> Result:  # noqa: D102 -- each op's own doc
-        return self.ran(*self._bind(args, named))
+        inputs, options = self._bind(args, named)
+        if self.cast is None and not place.devices:  # as in most calls: one frame less
+            return self._called(inputs, options)  # type: ignore[no-any-return]
+        return self.ran(inputs, options)
 
     def ran(self, inputs: list[Tensor | None], options: dict[str, Any]) -> Result:
         """The op on arguments that are sorted, its results on the device of its inputs."""
@@ -238,10 +226,11 @@ class Op(Generic[Result]):
             self._refuse_numbers(error, options)
             raise
         made = results if isinstance(results, tuple) else (results,)
-        if self.composed is not None and _composing.get():
+        if self.composed is not None and composing():
             return self._composed(inputs, options, made)
-        parents = parents_of(inputs) if self._gradient and graph.recording() else []
-        node = self._node(parents, arrays, made, options) if any(parents) else None
+        node = None
+        if self._gradient is not None and graph.recording() and _any_asks(inputs):
+            node = self._node(parents_of(inputs), arrays, made, options)
         if self.visible == 1:
             y = Tensor(made[0]) if node is None else _tensor(made[0], node, 0)
             if self.shares:
@@ -341,9 +330,9 @@ class Op(Generic[Result]):
         made: Sequence[Array],
         options: dict[str, Any],
     ) -> Node:
-        values = dict(zip(self.inputs, arrays, strict=True))
-        values.update(zip(self.outputs, made, strict=self.visible > 0))
-        kept: dict[str, Any] = {name: values[name] for name in self.saves}
+        kept: dict[str, Any] = {
+            name: (made if among_outputs else arrays)[i] for name, among_outputs, i in self._saved
+        }
         saved = [a for a in kept.values() if a is not None]
         for name, default in self.options.items():
             if name in self._wanted:
@@ -360,6 +349,14 @@ class Op(Generic[Result]):
 observing.tell_of(Op)
 
 Declared = TypeVar("Declared", bound=Op[Any])
+
+
+def _any_asks(tensors: Sequence[Tensor | None]) -> bool:
+    """Whether one of them asks for a gradient."""
+    for t in tensors:  # noqa: SIM110 -- a generator takes a tenth of a small call
+        if t is not None and (t.node is not None or t.leaf is not None):
+            return True
+    return False
 
 
 def _tensor(array: Array, node: Node | None, output: int) -> Tensor:

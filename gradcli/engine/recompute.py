@@ -17,9 +17,9 @@ from typing import Any
 from gradcli.engine import graph
 from gradcli.engine.autocast import autocast, autocasting
 from gradcli.engine.device.cpu import Storage
+from gradcli.engine.fused import composed, composing
 from gradcli.engine.graph import Later, Leaf, Node, Versions
 from gradcli.engine.kind import Count, Kind
-from gradcli.engine.op import composed, composing
 from gradcli.engine.random import default_generator
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import AutogradError, OptionError

@@ -20,8 +20,8 @@ import pytest
 from gradcli import engine
 from gradcli.engine import nn, optim
 from gradcli.engine.device import cpu
+from gradcli.engine.fused import composing
 from gradcli.engine.nn import functional as F
-from gradcli.engine.op import composing
 from gradcli.engine.walk import _watching
 
 THREADS = 8

@@ -29,11 +29,15 @@
 enum { ALIGN = 64, PAGE = 1 << 21 /* a large page */, FIRST = 16, STEPS = 3, LAST = 62 };
 enum { CLASSES = (LAST - FIRST + 1) << STEPS, NEAR = 2 /* classes above that serve as well */ };
 
+/* A header; the data lie right behind it. */
 typedef struct block {
   int64_t nbytes; /* as asked for */
   int64_t room;   /* that there is */
   struct block *next;
+  void *start;      /* of what the system gave */
+  gc_tensor tensor; /* the contiguous tensor that the data are, of blocks made as one */
 } block;
+_Static_assert(sizeof(block) % ALIGN == 0, "data would not be aligned");
 
 static struct {
   pthread_mutex_t door;
@@ -83,7 +87,7 @@ static void give_back(int64_t limit) {
       block *gone = rooms.free[c];
       rooms.free[c] = gone->next;
       rooms.kept -= gone->room;
-      free(gone);
+      free(gone->start);
     }
 }
 
@@ -99,12 +103,13 @@ static block *take_kept(int class) {
 }
 
 static block *fresh(int64_t room) {
-  void *memory;
-  if (posix_memalign(&memory, ALIGN, (size_t)room + ALIGN) != 0)
+  char *start = malloc((size_t)room + sizeof(block) + ALIGN); /* quicker than posix_memalign */
+  if (!start)
     return NULL;
-  block *made = memory;
+  block *made = (block *)(void *)(start + (ALIGN - (uintptr_t)start % ALIGN));
+  made->start = start;
   made->room = room;
-  wish_large_pages((char *)memory + ALIGN, room);
+  wish_large_pages((char *)(made + 1), room);
   return made;
 }
 
@@ -128,8 +133,8 @@ static block *room_of(int class, int64_t room) {
   return found;
 }
 
-void *gc_alloc(int64_t nbytes) {
-  if (nbytes < 0 || nbytes > INT64_MAX - 2 * ALIGN)
+static block *made_block(int64_t nbytes) {
+  if (nbytes < 0 || nbytes > INT64_MAX - (int64_t)sizeof(block) - ALIGN)
     return NULL;
   int64_t room;
   const int class = class_of(nbytes, &room);
@@ -138,20 +143,46 @@ void *gc_alloc(int64_t nbytes) {
     return NULL;
   made->nbytes = nbytes;
   atomic_fetch_add(&allocated, nbytes);
-  char *data = (char *)made + ALIGN;
   if (atomic_load(&fill_on_alloc))
-    memset(data, 0xFF, (size_t)nbytes); /* NaN as float and double: unwritten output shows */
-  return data;
+    memset(made + 1, 0xFF, (size_t)nbytes); /* NaN as float and double: unwritten output shows */
+  return made;
+}
+
+void *gc_alloc(int64_t nbytes) {
+  block *made = made_block(nbytes);
+  return made ? made + 1 : NULL;
+}
+
+gc_tensor *gc_tensor_new(int32_t dtype, int32_t ndim, const int64_t *shape) {
+  if (dtype < 0 || dtype >= GC_DTYPES || ndim < 0 || ndim > GC_MAX_DIMS)
+    return NULL;
+  gc_tensor tensor = {.dtype = dtype, .ndim = ndim};
+  int64_t numel = 1, step = 1;
+  for (int32_t d = ndim - 1; d >= 0; d--) {
+    tensor.shape[d] = shape[d];
+    tensor.stride[d] = step;
+    if (shape[d] < 0 || __builtin_mul_overflow(numel, shape[d], &numel) ||
+        __builtin_mul_overflow(step, gc_max(shape[d], 1), &step))
+      return NULL;
+  }
+  if (__builtin_mul_overflow(numel, gc_dtype_size(dtype), &tensor.nbytes))
+    return NULL;
+  block *made = made_block(tensor.nbytes);
+  if (!made)
+    return NULL;
+  tensor.data = made + 1;
+  made->tensor = tensor;
+  return &made->tensor;
 }
 
 void gc_free(void *data) {
   if (!data)
     return;
-  block *old = (block *)(void *)((char *)data - ALIGN);
+  block *old = (block *)data - 1;
   atomic_fetch_sub(&allocated, old->nbytes);
   int64_t room;
   if (class_of(old->nbytes, &room) < 0) {
-    free(old);
+    free(old->start);
     return;
   }
   const int class = class_of(old->room, &room);
@@ -161,6 +192,10 @@ void gc_free(void *data) {
   old->next = rooms.free[class];
   rooms.free[class] = old;
   gc_unlock_rooms();
+}
+
+void gc_tensor_free(gc_tensor *tensor) {
+  gc_free(tensor->data);
 }
 
 void gc_trim(void) {

@@ -118,18 +118,39 @@ const gc_error *gc_last_error(void) {
   return &last_error;
 }
 
-int gc_run_kernel(int32_t kernel, const gc_tensor *const *tensors, int32_t ntensors,
-                  const int64_t *sizes, int32_t nsizes, const double *options, int32_t noptions) {
+/* A call out of its parts; `fresh`, if there is one, behind the others. */
+static int run_parts(int32_t kernel, const gc_tensor *const *tensors, int32_t ntensors,
+                     const gc_tensor *fresh, const int64_t *sizes, int32_t nsizes,
+                     const double *options, int32_t noptions) {
   last_error = (gc_error){.status = GC_BAD_CALL};
-  if (ntensors < 0 || ntensors > GC_MAX_TENSORS || nsizes < 0 || nsizes > GC_MAX_SIZES ||
-      noptions < 0 || noptions > GC_MAX_OPTIONS)
+  const int32_t all = ntensors + (fresh != NULL);
+  if (ntensors < 0 || all > GC_MAX_TENSORS || nsizes < 0 || nsizes > GC_MAX_SIZES || noptions < 0 ||
+      noptions > GC_MAX_OPTIONS)
     return GC_BAD_CALL;
-  gc_call call = {.kernel = kernel, .ntensors = ntensors};
+  gc_call call = {.kernel = kernel, .ntensors = all};
   for (int32_t i = 0; i < ntensors; i++)
     call.tensors[i] = *tensors[i];
+  if (fresh)
+    call.tensors[ntensors] = *fresh;
   for (int32_t i = 0; i < nsizes; i++)
     call.sizes[i] = sizes[i];
   for (int32_t i = 0; i < noptions; i++)
     call.options[i] = options[i];
   return gc_run(&call, 1, &last_error);
+}
+
+int gc_run_kernel(int32_t kernel, const gc_tensor *const *tensors, int32_t ntensors,
+                  const int64_t *sizes, int32_t nsizes, const double *options, int32_t noptions) {
+  return run_parts(kernel, tensors, ntensors, NULL, sizes, nsizes, options, noptions);
+}
+
+gc_tensor *gc_run_new(int32_t kernel, const gc_tensor *const *tensors, int32_t ntensors,
+                      const int64_t *sizes, int32_t nsizes, const double *options, int32_t noptions,
+                      int32_t dtype, int32_t ndim, const int64_t *shape) {
+  gc_tensor *made = gc_tensor_new(dtype, ndim, shape);
+  if (made && run_parts(kernel, tensors, ntensors, made, sizes, nsizes, options, noptions)) {
+    gc_tensor_free(made);
+    return NULL;
+  }
+  return made;
 }

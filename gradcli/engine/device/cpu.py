@@ -55,17 +55,69 @@ looking: list[Callable[[], None]] = []
 def allocate(nbytes: int) -> Storage:
     """Fresh memory, 64-byte aligned, contents undefined."""
     data = lib.gc_alloc(nbytes) if nbytes < 1 << 63 else _NULL
-    if data == _NULL:
-        size = f"{nbytes:,}" if nbytes < 1 << 80 else f"2^{nbytes.bit_length() - 1}"
-        free = free_memory() or 0
-        raise DeviceError(
-            f"no memory for {quantity(size, 'byte')} on the CPU; free: "
-            f"{quantity(free, 'byte', form=',')}"
-        )
+    if not data:
+        raise no_memory(nbytes)
     storage = Storage(ffi.gc(data, lib.gc_free, nbytes), nbytes)
     for look in looking:
         look()
     return storage
+
+
+def no_memory(nbytes: int) -> DeviceError:
+    """What to say where there is none for so many bytes."""
+    size = f"{nbytes:,}" if nbytes < 1 << 80 else f"2^{nbytes.bit_length() - 1}"
+    free = free_memory() or 0
+    return DeviceError(
+        f"no memory for {quantity(size, 'byte')} on the CPU; free: "
+        f"{quantity(free, 'byte', form=',')}"
+    )
+
+
+_new, _run_new, _free, _gc = lib.gc_tensor_new, lib.gc_run_new, lib.gc_tensor_free, ffi.gc
+
+
+def new(shape: Sequence[int], dtype: DType) -> Any:
+    """The gc_tensor of a contiguous array in fresh memory, which lives as long; None: no memory."""
+    try:
+        made = _new(dtype.code, len(shape), shape)
+    except OverflowError:
+        return None
+    if not made:
+        return None
+    for look in looking:
+        look()
+    return _gc(made, _free)
+
+
+def computed(
+    kernel: str,
+    tensors: Sequence[Any],
+    sizes: Sequence[int],
+    options: Sequence[float],
+    shape: Sequence[int],
+    dtype: DType,
+) -> Any:
+    """The same, written by a kernel that reads these descriptors, in one crossing into C.
+
+    None where anything is wrong: `run` says what.
+    """
+    made = _run_new(
+        KERNELS[kernel],
+        tensors,
+        len(tensors),
+        sizes,
+        len(sizes),
+        options,
+        len(options),
+        dtype.code,
+        len(shape),
+        shape,
+    )
+    if not made:
+        return None
+    for look in looking:
+        look()
+    return _gc(made, _free)
 
 
 def borrow(buffer: Any) -> Storage:

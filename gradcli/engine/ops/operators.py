@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gradcli.engine.composite import function
+from gradcli.engine.op import Op
 from gradcli.engine.table import OPS
 from gradcli.engine.tensor import Tensor
 
@@ -58,6 +59,8 @@ def _enter(symbol: str, operator: Callable[..., object], name: str, doc: str) ->
     operator.__doc__ = doc
     operator.__dict__["__wrapped__"] = OPS[name]
     function(symbol, called=name)(operator)
+    if isinstance(OPS[name], Op):  # which checks its arguments itself
+        setattr(Tensor, symbol, operator)
 
 
 for symbol, name in WITH_ANOTHER.items():

@@ -13,8 +13,8 @@ from weakref import WeakSet
 from gradcli.engine import recording, table
 from gradcli.engine.argument import checked
 from gradcli.engine.autocast import autocast
+from gradcli.engine.fused import composed
 from gradcli.engine.graph import set_grad_enabled
-from gradcli.engine.op import composed
 from gradcli.engine.precision import get_float32_matmul_precision
 from gradcli.engine.program.entry import Entry, Steps, tensors_in
 from gradcli.engine.program.passes import PASSES

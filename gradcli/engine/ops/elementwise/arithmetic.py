@@ -34,7 +34,7 @@ from gradcli.engine.ops.index.where import where
 from gradcli.engine.sample import index, sample, truth, unit, wrong
 from gradcli.engine.sample import positive as positive_numbers
 from gradcli.engine.tensor import Tensor
-from gradcli.errors import DTypeError
+from gradcli.errors import DTypeError, OptionError
 
 
 @function(
@@ -171,15 +171,16 @@ def _times_input(grad: Array, *, input: Array, other: Array) -> Array:
 class ScaledOp(BinaryOp):
     """Takes `alpha`, by which the second operand is multiplied first."""
 
-    def __call__(self, *args: Any, **named: Any) -> Tensor:
-        """The op on both."""
+    def _bind_unlike(
+        self, args: Sequence[Any], named: dict[str, Any]
+    ) -> tuple[list[Tensor | None], dict[str, Any]]:
         alpha = 1.0
         if "alpha" in named:
             alpha = self.kinds["alpha"].taken_as(self.name, "alpha", named.pop("alpha"))
-        inputs, options = self._bind(args, named)
+        inputs, options = super()._bind_unlike(args, named)
         if alpha != 1:
             inputs[1] = self._times(alpha, inputs[1])
-        return self.ran(inputs, options)
+        return inputs, options
 
     def _times(self, factor: float, other: Tensor | None) -> Tensor:
         assert other is not None
@@ -188,7 +189,7 @@ class ScaledOp(BinaryOp):
             raise DTypeError(f"{self.name}: alpha must be {says}, got {factor!r}; use floats")
         try:
             return mul(other, factor)
-        except OverflowError:
+        except (OverflowError, OptionError):
             raise too_large(self.name, {"alpha": factor}) from None
 
 
@@ -199,6 +200,8 @@ def _sum(input: Array, other: Array, *, alpha: float = 1) -> Array:
 
 def _difference(input: Array, other: Array, *, alpha: float = 1) -> Array:
     del alpha
+    if input.dtype is dtypes.bool_:
+        raise _no_difference()
     return map_binary("sub", input, other)
 
 
@@ -228,15 +231,20 @@ add = binary(
 class SubOp(ScaledOp):
     """sub, which truth values have not, as in torch."""
 
-    def _bind(
-        self, args: Sequence[object], named: dict[str, object]
+    def _bind_unlike(
+        self, args: Sequence[Any], named: dict[str, Any]
     ) -> tuple[list[Tensor | None], dict[str, Any]]:
+        bound = super()._bind_unlike(args, named)
         for value in (*args, *named.values()):
             if isinstance(value, bool) or (
                 isinstance(value, Tensor) and value.dtype is dtypes.bool_
             ):
-                raise DTypeError("sub: truth values have no difference; use a != b")
-        return super()._bind(args, named)
+                raise _no_difference()
+        return bound
+
+
+def _no_difference() -> DTypeError:
+    return DTypeError("sub: truth values have no difference; use a != b")
 
 
 sub = binary(

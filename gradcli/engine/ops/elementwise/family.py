@@ -8,7 +8,8 @@ from typing import Any
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shapes
 from gradcli.engine import table
-from gradcli.engine.array import Array, empty, run, scalar, unbroadcast
+from gradcli.engine.argument import too_large
+from gradcli.engine.array import Array, result, scalar, unbroadcast
 from gradcli.engine.device.kernels import FACTS
 from gradcli.engine.dtype import DType
 from gradcli.engine.kind import Kind, Operand
@@ -49,24 +50,28 @@ def as_float(x: Array) -> Array:
 
 def map_unary(kernel: str, x: Array, options: Sequence[float] = ()) -> Array:
     """Run an elementwise kernel of one input."""
-    out = empty(x.shape, x.dtype)
-    run(kernel, x.contiguous(), out, options=options)
-    return out
+    return result(kernel, x.contiguous(), shape=x.shape, dtype=x.dtype, options=options)
 
 
 def map_slope(kernel: str, options: Sequence[float], saved: Array, grad: Array) -> Array:
     """The gradient times the slope at the saved value."""
-    out = empty(saved.shape, saved.dtype)
-    run(f"{kernel}_backward", saved.contiguous(), grad.contiguous(), out, options=options)
-    return out
+    return result(
+        f"{kernel}_backward",
+        saved.contiguous(),
+        grad.contiguous(),
+        shape=saved.shape,
+        dtype=saved.dtype,
+        options=options,
+    )
 
 
 def map_binary(kernel: str, a: Array, b: Array, dtype: DType | None = None) -> Array:
     """Run an elementwise kernel of two inputs, broadcast against each other."""
-    shape = shapes.broadcast(a.shape, b.shape, kernel)
-    out = empty(shape, dtype or dtypes.beside(a.dtype, b.dtype))
-    run(kernel, a.expand(shape, kernel), b.expand(shape, kernel), out)
-    return out
+    shape = a.shape
+    if shape != b.shape:
+        shape = shapes.broadcast(shape, b.shape, kernel)
+        a, b = a.expand(shape, kernel), b.expand(shape, kernel)
+    return result(kernel, a, b, shape=shape, dtype=dtype or dtypes.beside(a.dtype, b.dtype))
 
 
 def unary(
@@ -214,18 +219,27 @@ class BinaryOp(Op[Tensor]):
     def _bind(
         self, args: Sequence[Any], named: dict[str, Any]
     ) -> tuple[list[Tensor | None], dict[str, Any]]:
-        if len(args) == 2 and not named and self._alike(*args):
-            return list(args), {}
+        if len(args) == 2 and not named:
+            a, b = args
+            if isinstance(a, Tensor):
+                dtype = a.array.dtype
+                if isinstance(b, Tensor):  # neither changes its type: most calls, and soon told
+                    if b.array.dtype is dtype and (dtype.is_floating_point or not self.floats):
+                        return [a, b], {}
+                elif (type(b) is float or type(b) is int) and dtype.is_floating_point:
+                    try:
+                        return [a, Tensor(scalar(b, dtype))], {}
+                    except OverflowError:
+                        raise too_large(self.name, {"other": b}) from None
+        return self._bind_unlike(args, named)
+
+    def _bind_unlike(
+        self, args: Sequence[Any], named: dict[str, Any]
+    ) -> tuple[list[Tensor | None], dict[str, Any]]:
         given = dict(zip(("input", "other"), args, strict=False)) | named
         if set(given) != {"input", "other"} or len(args) + len(named) != 2:
             raise DTypeError(f"{self.name}: takes (input, other), got {sorted(given)}")
         return list(matched(self.name, given["input"], given["other"], floats=self.floats)), {}
-
-    def _alike(self, a: object, b: object) -> bool:
-        """Two Tensors of which neither changes its type: most calls, and soon told."""
-        if not (isinstance(a, Tensor) and isinstance(b, Tensor)):
-            return False
-        return a.dtype is b.dtype and (a.dtype.is_floating_point or not self.floats)
 
 
 def binary(
@@ -302,10 +316,8 @@ def _row_slope(kernel: str) -> Slope:
     """The slope of a BINARY_REAL row: a kernel of its own for each input."""
 
     def to_input(grad: Array, *, input: Array, other: Array, y: Array) -> Array:
-        out = empty(y.shape, y.dtype)
         a, b = input.expand(y.shape), other.expand(y.shape)
-        run(kernel, a, b, y, grad, out)
-        return out
+        return result(kernel, a, b, y, grad, shape=y.shape, dtype=y.dtype)
 
     return to_input
 
