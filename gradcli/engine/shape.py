@@ -64,7 +64,8 @@ def checked(shape: Sequence[int], op: str) -> Shape:
     return tuple(shape)
 
 
-def neighbours(dims: Sequence[int]) -> list[tuple[int, ...]]:
+@remembered
+def neighbours(dims: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
     """Ascending dims in runs of neighbours: (0, 2, 3) is (0,) and (2, 3)."""
     runs: list[tuple[int, ...]] = []
     for d in dims:
@@ -72,7 +73,7 @@ def neighbours(dims: Sequence[int]) -> list[tuple[int, ...]]:
             runs[-1] = (*runs[-1], d)
         else:
             runs.append((d,))
-    return runs
+    return tuple(runs)
 
 
 @remembered
@@ -102,11 +103,12 @@ def expand_strides(shape: Shape, strides: Shape, to: Shape, op: str) -> Shape:
     return tuple(result)
 
 
-def repeated_dims(to: Shape, shape: Shape) -> list[int]:
+@remembered
+def repeated_dims(to: Shape, shape: Shape) -> tuple[int, ...]:
     """The dimensions of `to` along which a shape was repeated by broadcasting."""
     extra = len(to) - len(shape)
     stretched = [d + extra for d, size in enumerate(shape) if size == 1 and to[d + extra] != 1]
-    return [*range(extra), *stretched]
+    return (*range(extra), *stretched)
 
 
 def dim_index(dim: int, ndim: int, op: str) -> int:
@@ -133,6 +135,7 @@ def dim_set(dim: int | Sequence[int] | None, ndim: int, op: str) -> tuple[int, .
     return tuple(d for d in found if d < ndim)
 
 
+@remembered
 def reduced(shape: Shape, dims: tuple[int, ...], keepdim: bool) -> Shape:
     """What is left of a shape when `dims` are reduced."""
     if keepdim:

@@ -51,7 +51,7 @@ def seed(y: Array, gradient: Array | None, name: str = "backward") -> Array:
         return out
     if gradient.shape != y.shape:
         raise ShapeError(f"{name}: gradient of shape {gradient.shape} for a tensor of {y.shape}")
-    return gradient.cast(y.dtype)
+    return gradient if gradient.dtype is y.dtype else gradient.cast(y.dtype)
 
 
 class Wanted:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gradcli.engine import shape as shapes
 from gradcli.engine import table
-from gradcli.engine.array import Array, empty, nothing, run, unbroadcast
+from gradcli.engine.array import Array, nothing, result, unbroadcast
 from gradcli.engine.composite import function
 from gradcli.engine.op import op
 from gradcli.engine.ops.along import floats, match
@@ -29,6 +29,8 @@ def _rows(x: Array) -> Array:
 
 def _batch(x: Array, batch: Shape) -> Array:
     """Matrices repeated to `batch`, under one batch dimension."""
+    if not batch:
+        return x.view((1, *x.shape), (1, *x.strides))
     matrix = x.shape[-2:]
     return x.expand((*batch, *matrix), "matmul").reshape((shapes.numel(batch), *matrix))
 
@@ -36,19 +38,21 @@ def _batch(x: Array, batch: Shape) -> Array:
 def product(a: Array, b: Array, bias: Array | None = None) -> Array:
     """The products of the last two dimensions (of at least two), the others broadcast."""
     batch = shapes.broadcast(a.shape[:-2], b.shape[:-2], "matmul")
-    out = empty((*batch, a.shape[-2], b.shape[-1]), a.dtype)
     start = nothing(a.dtype) if bias is None else bias.contiguous()
-    operands = _batch(a, batch), _batch(b, batch), start, _batch(out, batch)
-    run("matmul", *operands, options=product_options(a.dtype))
-    return out
+    sizes = shapes.numel(batch), a.shape[-2], b.shape[-1]
+    operands = _batch(a, batch), _batch(b, batch), start
+    out = result("matmul", *operands, shape=sizes, dtype=a.dtype, options=product_options(a.dtype))
+    if not batch:
+        return out.view(sizes[1:], out.strides[1:])
+    return out.reshape((*batch, *sizes[1:]))
 
 
 def _check(a: Array, b: Array) -> None:
     floats("matmul", a)
     match("matmul", a, other=b)
-    if a.ndim == 0 or b.ndim == 0:
+    if not a.shape or not b.shape:
         raise ShapeError(f"matmul: both need at least 1 dimension, got {a.shape} and {b.shape}")
-    rows = b.shape[-2] if b.ndim > 1 else b.shape[0]
+    rows = b.shape[max(len(b.shape) - 2, 0)]
     if a.shape[-1] != rows:
         raise ShapeError(
             f"matmul: shapes {a.shape} and {b.shape} do not fit: "
@@ -92,6 +96,8 @@ def _lift(a: Array, b: Array) -> tuple[Array, Array]:
 def matmul(input: Array, other: Array) -> Array:
     """The matrix product input @ other of the last two dimensions; the others broadcast."""
     _check(input, other)
+    if len(input.shape) == len(other.shape) == 2:
+        return product(input, other)
     a, b = _lift(input, other)
     if b.ndim == 2 and a.ndim > 2:
         out = product(_rows(a), b).reshape((*a.shape[:-1], b.shape[-1]))

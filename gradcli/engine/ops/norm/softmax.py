@@ -7,7 +7,7 @@ from collections.abc import Callable
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shapes
 from gradcli.engine import table
-from gradcli.engine.array import Array, run
+from gradcli.engine.array import Array, result
 from gradcli.engine.composite import function
 from gradcli.engine.dtype import DType
 from gradcli.engine.op import Op, op
@@ -45,9 +45,8 @@ def _softmax_op(
     def forward(x: Array, *, dim: int, dtype: DType | None = None) -> Array:
         lines = _along(x, dim, name)
         x = floats(name, x, dtype)
-        out = lines.whole(x.dtype)
-        run(f"{name}_forward", lines.fold(x), out)
-        return lines.unfold(out)
+        y = result(f"{name}_forward", lines.fold(x), shape=lines.lines, dtype=x.dtype)
+        return lines.unfold(y)
 
     forward.__doc__ = doc
     declared = op(name=name, saves="y", samples=_SAMPLES, composed=composed)(forward)
@@ -55,8 +54,8 @@ def _softmax_op(
     @declared.gradient
     def gradient(grad: Array, *, y: Array, dim: int, dtypes: tuple[DType, ...]) -> Array:
         lines = _along(y, dim, name)
-        out = lines.whole(y.dtype)
-        run(f"{name}_backward", lines.fold(y), lines.fold(grad), out)
+        folded = lines.fold(y), lines.fold(grad)
+        out = result(f"{name}_backward", *folded, shape=lines.lines, dtype=y.dtype)
         return lines.unfold(out if dtypes[0] is y.dtype else out.cast(dtypes[0]))
 
     @declared.gradient_graph

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shapes
-from gradcli.engine.array import Array, run, scalar
+from gradcli.engine.array import Array, result, scalar
 from gradcli.engine.composite import function
 from gradcli.engine.dtype import DType
 from gradcli.engine.op import op
@@ -19,7 +19,7 @@ from gradcli.engine.ops.index.where import where
 from gradcli.engine.ops.shape.join import cat
 from gradcli.engine.ops.shape.reshape import own_memory, reshape
 from gradcli.engine.sample import index, sample
-from gradcli.engine.shape import Shape, dim_set, numel, reduced
+from gradcli.engine.shape import Shape, contiguous_strides, dim_set, numel, reduced
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError
 
@@ -38,17 +38,21 @@ _SUMS = (*SAMPLES, sample((3, 2), dtype=dtypes.float64))
 
 def _total(x: Array, dims: tuple[int, ...], divisor: float | None = None) -> Array:
     """The sum over `dims`, which stay with size 1; divided at the end where a divisor is given."""
-    runs, dtype = shapes.neighbours(dims) or [()], x.dtype
+    runs, dtype = shapes.neighbours(dims) or ((),), x.dtype
     for i, group in enumerate(reversed(runs)):
         lines = along(x.shape, group)
         last = i == len(runs) - 1
         floats = dtype if last else dtype.computed
-        out = lines.empty(floats if dtype.is_floating_point else dtypes.int64)
-        if divisor is not None and last:
-            run("mean", lines.fold(x), out, options=(divisor,))
-        else:
-            run("sum", lines.fold(x), out)
-        x = out.reshape(shapes.reduced(x.shape, group, keepdim=True))
+        options = (divisor,) if divisor is not None and last else ()
+        y = result(
+            "mean" if options else "sum",
+            lines.fold(x),
+            shape=lines.results,
+            dtype=floats if dtype.is_floating_point else dtypes.int64,
+            options=options,
+        )
+        shape = shapes.reduced(x.shape, group, keepdim=True)
+        x = y.view(shape, contiguous_strides(shape))
     return x
 
 
