@@ -28,28 +28,40 @@ static inline float NAME(m_exp_rest)(float x, float n) {
   return 1 + NAME(m_exp_part)(x, n);
 }
 
-/* exp(x) = 2^n exp(r). 2^n goes on in two halves: it is no float itself where exp(x) is near the
- * largest float or below the smallest normal one. */
+/* exp(x) = 2^n exp(r). 2^n goes on in two factors, one of them 2^63 or 2^-63: it is no float itself
+ * where exp(x) is near the largest float or below the smallest normal one. */
 static inline float NAME(m_exp)(float x) {
-  const float round_to_integer = 12582912; /* 1.5 * 2^23: its last bit counts ones */
+  /* 1.5 * 2^23, whose last bit counts ones, + 127, so that the last bits are those of a power. The
+   * sum is even, so that ties are rounded as without it. */
+  const float round_to_exponent = x < 0 ? 12582912 + 127 + 63 : 12582912 + 127 - 63;
   x = x > 89 ? 89 : x;
   x = x < -104 ? -104 : x;
-  const float shifted = M_FMA(x, 1.44269504f, round_to_integer), n = shifted - round_to_integer;
-  const float p = NAME(m_exp_rest)(x, n);
-  const int32_t power = (int32_t)(NAME(m_bits)(shifted) - NAME(m_bits)(round_to_integer));
-  const int32_t lower = power >> 1, rest = power - lower;
-  return p * NAME(m_from_bits)((uint32_t)(lower + 127) << 23) *
-         NAME(m_from_bits)((uint32_t)(rest + 127) << 23);
+  const float shifted = M_FMA(x, 1.44269504f, round_to_exponent), n = shifted - round_to_exponent;
+  const float scale = NAME(m_from_bits)(NAME(m_bits)(shifted) << 23);
+  return NAME(m_exp_rest)(x, n) * scale * (x < 0 ? 1.08420217e-19f : 9.22337204e18f);
+}
+
+/* The same of what is not above 0. */
+static inline float NAME(m_exp_negative)(float x) {
+  const float round_to_exponent = 12582912 + 127 + 63;
+  x = x < -104 ? -104 : x;
+  const float shifted = M_FMA(x, 1.44269504f, round_to_exponent), n = shifted - round_to_exponent;
+  const float scale = NAME(m_from_bits)(NAME(m_bits)(shifted) << 23);
+  return NAME(m_exp_rest)(x, n) * scale * 1.08420217e-19f;
+}
+
+/* exp of what is from -88 to 89: 2^n is made at once, and is 0 or infinity at the ends. */
+static inline float NAME(m_exp_within)(float x) {
+  const float round_to_exponent = 12582912 + 127;
+  const float shifted = M_FMA(x, 1.44269504f, round_to_exponent), n = shifted - round_to_exponent;
+  return NAME(m_exp_rest)(x, n) * NAME(m_from_bits)(NAME(m_bits)(shifted) << 23);
 }
 
 /* exp where it is a normal float, as softmax and the like want it: 0 below -87.7, infinity above
- * 88.4. 2^n is made at once, and is 0 or infinity at the ends of its range. */
+ * 88.4. */
 static inline float NAME(m_exp_normal)(float x) {
-  const float round_to_exponent = 12582912 + 127; /* its last bits are those of 2^n */
   x = x > 89 ? 89 : x;
-  x = x < -88 ? -88 : x;
-  const float shifted = M_FMA(x, 1.44269504f, round_to_exponent), n = shifted - round_to_exponent;
-  return NAME(m_exp_rest)(x, n) * NAME(m_from_bits)(NAME(m_bits)(shifted) << 23);
+  return NAME(m_exp_within)(x < -88 ? -88 : x);
 }
 
 /* 2^n e^r - 1 = 2^n (e^r - 1) + (2^n - 1); half of it, because 2^128 is no float. */
@@ -121,7 +133,7 @@ static inline float NAME(m_erf)(float x) {
   q = M_FMA(q, t, 0.633262813f);
   q = M_FMA(q, t, 1.12955678f);
   q = M_FMA(q, t, -0.000183444223f);
-  const float far = 1 - NAME(m_exp)(-q);
+  const float far = 1 - NAME(m_exp_within)(-q); /* q is at most 17 */
   return size < 0.95f ? near : copysignf(far, x);
 }
 

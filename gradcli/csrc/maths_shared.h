@@ -19,7 +19,7 @@ static inline REAL NAME(m_floor_divide)(REAL a, REAL b) {
  * written as e - e (e / (1 + e)) because the rounding of 1 + e would count fully where e is small.
  */
 static inline REAL NAME(m_sigmoid)(REAL x) {
-  const REAL e = NAME(m_exp)(x < 0 ? x : -x), part = (x < 0 ? e : 1) / (1 + e);
+  const REAL e = NAME(m_exp_negative)(x < 0 ? x : -x), part = (x < 0 ? e : 1) / (1 + e);
   return x < 0 ? M_FMA(-e, part, e) : part;
 }
 

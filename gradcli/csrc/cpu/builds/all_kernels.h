@@ -19,15 +19,17 @@
 #include "../reduce/sums.h"
 #endif
 #include "../reduce/reduce.h"
-#include "../reduce/extreme.h"
 #include "../reduce/scan.h"
 #ifdef GC_IS_REAL
 #include "../matmul/gemm.h"
+#include "../elementwise/vectors.h"
+#endif
+#include "../reduce/extreme.h"
+#ifdef GC_IS_REAL
 #include "../reduce/length.h"
 #include "../reduce/nearest.h"
 #include "../reduce/exact.h"
 #include "../numerals.h"
-#include "../elementwise/vectors.h"
 #include "../elementwise/chain.h"
 #include "../index/index_backward.h"
 #include "../optim/optim.h"

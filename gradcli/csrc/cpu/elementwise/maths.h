@@ -37,6 +37,9 @@ static inline REAL NAME(m_bfloat16)(REAL x) {
 static inline REAL NAME(m_exp)(REAL x) {
   return M_NAME(exp)(x);
 }
+static inline REAL NAME(m_exp_negative)(REAL x) {
+  return M_NAME(exp)(x);
+}
 static inline REAL NAME(m_exp_normal)(REAL x) {
   return M_NAME(exp)(x);
 }

@@ -24,30 +24,105 @@ static int NAME(plan_extreme)(const gc_call *call, gc_plan *plan, gc_error *erro
 #endif
 #define WINS(v, ORDER, best) ((v)ORDER(best) || (IS_NAN(v) && !IS_NAN(best)))
 
-#define EXTREME(name, ORDER)                                                                       \
-  /* Of numbers that lie side by side: first which number wins, then where it is. */               \
-  static int64_t NAME(name##_of_row)(const REAL *x, int64_t from, int64_t to) {                    \
-    REAL best[GC_LOOK], top = x[from];                                                             \
-    int nan = IS_NAN(top);                                                                         \
-    int64_t i = from;                                                                              \
+/* The number that wins a row, be it at whichever place, and whether there is a NaN. */
+#ifdef GC_IS_REAL
+#define TOP_OF_ROW(name, ORDER, FIRST_OF)                                                          \
+  static REAL NAME(name##_top)(const REAL *x, int64_t n, bool *nan) {                              \
+    NAME(vec) best[4], odd[4] = {{0}};                                                             \
+    int64_t i = 0;                                                                                 \
+    REAL top = x[0];                                                                               \
+    GC_UNROLL for (int k = 0; k < 4; k++) best[k] = SPREAD(top);                                   \
+    for (; i + 4 * LANES <= n; i += 4 * LANES)                                                     \
+      GC_UNROLL for (int k = 0; k < 4; k++) {                                                      \
+        const NAME(vec) v = *(const NAME(loose) *)(x + i + k * LANES);                             \
+        best[k] = FIRST_OF(v, best[k]);                                                            \
+        odd[k] += v - v; /* NaN where there was one, or infinity */                                \
+      }                                                                                            \
+    bool any = false;                                                                              \
+    best[0] = FIRST_OF(FIRST_OF(best[0], best[1]), FIRST_OF(best[2], best[3]));                    \
+    odd[0] = (odd[0] + odd[1]) + (odd[2] + odd[3]);                                                \
+    for (int64_t k = 0; k < LANES; k++) {                                                          \
+      top = best[0][k] ORDER top ? best[0][k] : top;                                               \
+      any |= odd[0][k] != 0;                                                                       \
+    }                                                                                              \
+    for (; i < n; i++) {                                                                           \
+      top = x[i] ORDER top ? x[i] : top;                                                           \
+      any |= IS_NAN(x[i]);                                                                         \
+    }                                                                                              \
+    for (i = 0; any && !*nan && i < n; i++)                                                        \
+      *nan |= IS_NAN(x[i]);                                                                        \
+    return top;                                                                                    \
+  }
+
+/* The places of the winners of COLUMNS lines that lie side by side; false where there is NaN or
+ * infinity, or places are no numbers of a lane. */
+#define COLUMNS (4 * LANES)
+#define OF_COLUMNS(name, ORDER, FIRST_OF)                                                          \
+  static bool NAME(name##_columns)(const REAL *x, int64_t from, int64_t to, int64_t inner,         \
+                                   int64_t *where) {                                               \
+    NAME(vec) best[4], odd[4] = {{0}};                                                             \
+    NAME(lanes) at[4] = {{0}};                                                                     \
+    if (to > INT32_MAX)                                                                            \
+      return false;                                                                                \
+    GC_UNROLL for (int k = 0; k < 4; k++) {                                                        \
+      best[k] = *(const NAME(loose) *)(x + from * inner + k * LANES);                              \
+      odd[k] = best[k] - best[k];                                                                  \
+    }                                                                                              \
+    for (int64_t i = from + 1; i < to; i++) {                                                      \
+      const NAME(lanes) here = (NAME(lanes)){0} + (LANE_TYPE)(i - from);                           \
+      GC_UNROLL for (int k = 0; k < 4; k++) {                                                      \
+        const NAME(vec) v = *(const NAME(loose) *)(x + i * inner + k * LANES);                     \
+        const NAME(lanes) wins = v ORDER best[k];                                                  \
+        at[k] = (wins & here) | (~wins & at[k]);                                                   \
+        best[k] = FIRST_OF(v, best[k]);                                                            \
+        odd[k] += v - v;                                                                           \
+      }                                                                                            \
+    }                                                                                              \
+    for (int64_t k = 0; k < COLUMNS; k++) {                                                        \
+      if (odd[k / LANES][k % LANES] != 0)                                                          \
+        return false;                                                                              \
+      where[k] = from + at[k / LANES][k % LANES];                                                  \
+    }                                                                                              \
+    return true;                                                                                   \
+  }
+#else
+#define COLUMNS GC_WIDTH
+#define OF_COLUMNS(name, ORDER, FIRST_OF)                                                          \
+  static bool NAME(name##_columns)(const REAL *x, int64_t from, int64_t to, int64_t inner,         \
+                                   int64_t *where) {                                               \
+    (void)x, (void)from, (void)to, (void)inner, (void)where;                                       \
+    return false;                                                                                  \
+  }
+#define TOP_OF_ROW(name, ORDER, FIRST_OF)                                                          \
+  static REAL NAME(name##_top)(const REAL *x, int64_t n, bool *nan) {                              \
+    REAL best[GC_LOOK], top = x[0];                                                                \
+    int64_t i = 0;                                                                                 \
     for (int64_t k = 0; k < GC_LOOK; k++)                                                          \
       best[k] = top;                                                                               \
-    for (; i + GC_LOOK <= to; i += GC_LOOK)                                                        \
-      for (int64_t k = 0; k < GC_LOOK; k++) {                                                      \
-        const REAL v = x[i + k];                                                                   \
-        best[k] = v ORDER best[k] ? v : best[k];                                                   \
-        nan |= IS_NAN(v);                                                                          \
-      }                                                                                            \
-    for (; i < to; i++) {                                                                          \
-      best[0] = x[i] ORDER best[0] ? x[i] : best[0];                                               \
-      nan |= IS_NAN(x[i]);                                                                         \
-    }                                                                                              \
+    for (; i + GC_LOOK <= n; i += GC_LOOK)                                                         \
+      for (int64_t k = 0; k < GC_LOOK; k++)                                                        \
+        best[k] = x[i + k] ORDER best[k] ? x[i + k] : best[k];                                     \
+    for (; i < n; i++)                                                                             \
+      top = x[i] ORDER top ? x[i] : top;                                                           \
     for (int64_t k = 0; k < GC_LOOK; k++)                                                          \
       top = best[k] ORDER top ? best[k] : top;                                                     \
-    for (i = from; i + GC_LOOK <= to; i += GC_LOOK) {                                              \
+    (void)nan;                                                                                     \
+    return top;                                                                                    \
+  }
+#endif
+
+#define EXTREME(name, ORDER, FIRST_OF)                                                             \
+  TOP_OF_ROW(name, ORDER, FIRST_OF)                                                                \
+  OF_COLUMNS(name, ORDER, FIRST_OF)                                                                \
+  /* Of numbers that lie side by side: first which number wins, then where it is. */               \
+  static int64_t NAME(name##_of_row)(const REAL *x, int64_t from, int64_t to) {                    \
+    bool nan = false;                                                                              \
+    const REAL top = NAME(name##_top)(x + from, to - from, &nan);                                  \
+    int64_t i = from;                                                                              \
+    for (; !nan && i + GC_LOOK <= to; i += GC_LOOK) {                                              \
       int there = 0;                                                                               \
       for (int64_t k = 0; k < GC_LOOK; k++)                                                        \
-        there |= nan ? IS_NAN(x[i + k]) : x[i + k] == top;                                         \
+        there |= x[i + k] == top;                                                                  \
       if (there)                                                                                   \
         break;                                                                                     \
     }                                                                                              \
@@ -61,13 +136,17 @@ static int NAME(plan_extreme)(const gc_call *call, gc_plan *plan, gc_error *erro
       where[0] = NAME(name##_of_row)(x, from, to);                                                 \
       return;                                                                                      \
     }                                                                                              \
+    int64_t from_j = 0;                                                                            \
+    while (from_j + COLUMNS <= width &&                                                            \
+           NAME(name##_columns)(x + from_j, from, to, inner, where + from_j))                      \
+      from_j += COLUMNS;                                                                           \
     REAL best[GC_WIDTH];                                                                           \
-    for (int64_t j = 0; j < width; j++) {                                                          \
+    for (int64_t j = from_j; j < width; j++) {                                                     \
       best[j] = x[from * inner + j];                                                               \
       where[j] = from;                                                                             \
     }                                                                                              \
     for (int64_t i = from + 1; i < to; i++)                                                        \
-      for (int64_t j = 0; j < width; j++) {                                                        \
+      for (int64_t j = from_j; j < width; j++) {                                                   \
         const REAL v = x[i * inner + j];                                                           \
         const bool wins = WINS(v, ORDER, best[j]);                                                 \
         best[j] = wins ? v : best[j];                                                              \
@@ -112,10 +191,13 @@ static int NAME(plan_extreme)(const gc_call *call, gc_plan *plan, gc_error *erro
     }                                                                                              \
   }
 
-EXTREME(max_along, >)
-EXTREME(min_along, <)
+EXTREME(max_along, >, LARGER_OF)
+EXTREME(min_along, <, SMALLER_OF)
 
 #undef EXTREME
+#undef TOP_OF_ROW
+#undef OF_COLUMNS
+#undef COLUMNS
 #undef WINS
 #undef IS_NAN
 
@@ -154,6 +236,7 @@ static int NAME(plan_ties_backward)(const gc_call *call, gc_plan *plan, gc_error
   return GC_OK;
 }
 
+#define TIES(v, y) ((v) == (y) || ((v) != (v) && (y) != (y)))
 /* Phase 0 counts the winners of each chunk, phase 1 shares the gradient among them. */
 static void NAME(run_ties_backward)(const gc_job *job) {
   const gc_tensor *t = job->call->tensors;
@@ -165,23 +248,33 @@ static void NAME(run_ties_backward)(const gc_job *job) {
     const REAL *x = (const REAL *)gc_first(&t[0]) + line.at;
     const REAL *grad = (const REAL *)gc_first(&t[2]) + line.result;
     REAL *out = (REAL *)gc_first(&t[3]) + line.at;
-    for (int64_t j = 0; j < line.width; j++) {
-      const REAL y = ((const REAL *)gc_first(&t[1]))[line.result + j];
-      int64_t count = 0;
-      if (job->phase == 1)
-        for (int64_t k = 0; k < c.chunks; k++)
-          count += counts[k * c.results + line.result + j];
-      const REAL part = (REAL)((double)grad[j] / (double)gc_max(1, count));
-      for (int64_t i = s.from; i < s.to; i++) {
-        const REAL v = x[i * c.inner + j];
-        const bool wins = v == y || (v != v && y != y);
-        count += wins;
-        if (job->phase == 1)
-          out[i * c.inner + j] = wins ? part : 0;
-      }
-      if (job->phase == 0)
-        counts[s.part * c.results + line.result + j] = count;
+    const REAL *y = (const REAL *)gc_first(&t[1]) + line.result;
+    int64_t count[GC_WIDTH] = {0};
+    REAL part[GC_WIDTH];
+    if (job->phase == 0) {
+      if (c.inner == 1)
+        for (int64_t i = s.from; i < s.to; i++)
+          count[0] += TIES(x[i], y[0]);
+      else
+        for (int64_t i = s.from; i < s.to; i++)
+          for (int64_t j = 0; j < line.width; j++)
+            count[j] += TIES(x[i * c.inner + j], y[j]);
+      memcpy(counts + s.part * c.results + line.result, count, (size_t)line.width * sizeof *counts);
+      continue;
     }
+    for (int64_t k = 0; k < c.chunks; k++)
+      for (int64_t j = 0; j < line.width; j++)
+        count[j] += counts[k * c.results + line.result + j];
+    for (int64_t j = 0; j < line.width; j++)
+      part[j] = (REAL)((double)grad[j] / (double)gc_max(1, count[j]));
+    if (c.inner == 1)
+      for (int64_t i = s.from; i < s.to; i++)
+        out[i] = TIES(x[i], y[0]) ? part[0] : 0;
+    else
+      for (int64_t i = s.from; i < s.to; i++)
+        for (int64_t j = 0; j < line.width; j++)
+          out[i * c.inner + j] = TIES(x[i * c.inner + j], y[j]) ? part[j] : 0;
   }
 }
+#undef TIES
 #endif

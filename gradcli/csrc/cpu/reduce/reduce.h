@@ -28,33 +28,49 @@ static int NAME(plan_sum)(const gc_call *call, gc_plan *plan, gc_error *error) {
   return GC_OK;
 }
 
+#ifdef GC_IS_REAL
+/* sum[j] += four rows of x, one after the other, in one pass over `sum`. */
+static inline void NAME(add_rows)(const REAL *x, int64_t width, int64_t inner, double *sum) {
+  int64_t j = 0;
+  for (; j + 8 <= width; j += 8) {
+    gc_eight total = *(const gc_loose_eight *)(sum + j);
+    for (int k = 0; k < 4; k++)
+      total += WIDE(EIGHT(x + k * inner + j));
+    *(gc_loose_eight *)(sum + j) = total;
+  }
+  for (; j < width; j++)
+    for (int k = 0; k < 4; k++)
+      sum[j] += (double)x[k * inner + j];
+}
+#endif
+
 /* sum[j] = sum over i of x[i * inner + j] */
 static void NAME(sum_line)(const REAL *x, int64_t n, int64_t width, int64_t inner, ACC *sum) {
+  int64_t i = 0;
+  if (inner == 1) {
 #ifdef GC_IS_REAL
-  if (inner == 1) {
-    GC_SUM(total, n, i, (double)x[i]);
-    sum[0] = total;
-    return;
-  }
+    sum[0] = NAME(sum)(x, n);
 #else
-  if (inner == 1) {
-    ACC total = 0;
-    for (int64_t i = 0; i < n; i++)
-      total += (ACC)x[i];
-    sum[0] = total;
+    sum[0] = 0;
+    for (; i < n; i++)
+      sum[0] += (ACC)x[i];
+#endif
     return;
   }
-#endif
   for (int64_t j = 0; j < width; j++)
     sum[j] = 0;
-  for (int64_t i = 0; i < n; i++)
+#ifdef GC_IS_REAL
+  for (; i + 4 <= n; i += 4)
+    NAME(add_rows)(x + i * inner, width, inner, sum);
+#endif
+  for (; i < n; i++)
     for (int64_t j = 0; j < width; j++)
       sum[j] += (ACC)x[i * inner + j];
 }
 
 #ifdef GC_IS_REAL
-/* The sums of rows that lie one behind the other, each as by `sum_line`: one does not wait for the
- * other. */
+/* The sums of short rows that lie one behind the other, each as by `sum_line`: of those one would
+ * wait for the other. */
 static void NAME(sum_rows)(const REAL *x, int64_t n, double *sum) {
   gc_eight lanes[GC_ROWS_AT_ONCE] = {{0}};
   int64_t i = 0;
@@ -62,9 +78,10 @@ static void NAME(sum_rows)(const REAL *x, int64_t n, double *sum) {
     for (int k = 0; k < GC_ROWS_AT_ONCE; k++)
       lanes[k] += WIDE(EIGHT(x + k * n + i));
   for (int k = 0; k < GC_ROWS_AT_ONCE; k++) {
+    double total = 0;
     for (int64_t j = i; j < n; j++)
-      lanes[k][j - i] += (double)x[k * n + j];
-    sum[k] = gc_sum_of_eight(&lanes[k]);
+      total += (double)x[k * n + j];
+    sum[k] = total + gc_sum_of_eight(&lanes[k]);
   }
 }
 #endif
@@ -75,7 +92,8 @@ static void NAME(sum_phase)(const gc_job *job, const gc_cut *c, ACC *parts, doub
   OUT *out = (OUT *)gc_first(&t[1]);
   int64_t l = s.first;
 #ifdef GC_IS_REAL
-  for (; c->inner == 1 && c->chunks == 1 && l + GC_ROWS_AT_ONCE <= s.last; l += GC_ROWS_AT_ONCE) {
+  const bool short_rows = c->inner == 1 && c->chunks == 1 && c->n < GC_SHORT_SUM;
+  for (; short_rows && l + GC_ROWS_AT_ONCE <= s.last; l += GC_ROWS_AT_ONCE) {
     double sum[GC_ROWS_AT_ONCE];
     NAME(sum_rows)((const REAL *)gc_first(&t[0]) + l * c->n, c->n, sum);
     for (int64_t k = 0; k < GC_ROWS_AT_ONCE; k++)

@@ -6,6 +6,7 @@
 #if defined(__x86_64__) && GC_VECTOR_BYTES > 16
 #include <immintrin.h>
 #endif
+enum { GC_SHORT_SUM = 32 /* below it the second to fourth running sum have nothing to do */ };
 typedef double gc_eight __attribute__((vector_size(64)));
 typedef double gc_loose_eight __attribute__((vector_size(64), aligned(8), may_alias));
 
