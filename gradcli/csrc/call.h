@@ -61,6 +61,9 @@ const gc_error *gc_last_error(void);
 gc_tensor *gc_run_new(int32_t kernel, const gc_tensor *const *tensors, int32_t ntensors,
                       const int64_t *sizes, int32_t nsizes, const double *options, int32_t noptions,
                       int32_t dtype, int32_t ndim, const int64_t *shape);
+/* An elementwise kernel on tensors of one shape, which its result has too; b may be one number, or
+ * NULL. */
+gc_tensor *gc_map_new(int32_t kernel, int32_t dtype, const gc_tensor *a, const gc_tensor *b);
 int gc_check(const gc_call *call, gc_error *error);
 
 /* What a kernel makes of a call: its phases, and the tasks and scratch of each. */

@@ -10,12 +10,12 @@ from typing import Any
 
 from gradcli.engine import recording
 from gradcli.engine import shape as shapes
-from gradcli.engine.device import cpu, meta, place
+from gradcli.engine.device import cpu, place
 from gradcli.engine.device.cpu import Storage
 from gradcli.engine.device.kernels import FACTS
-from gradcli.engine.dtype import DType, bfloat16, float32
+from gradcli.engine.dtype import DType, bfloat16, float32, float64
 from gradcli.engine.shape import Shape, contiguous_strides
-from gradcli.errors import DTypeError, OptionError, ShapeError
+from gradcli.errors import OptionError, ShapeError
 
 # Kernels that take bfloat16 as it is, on every device and whatever else is in the call.
 MOVE_BFLOAT16 = frozenset(
@@ -185,11 +185,32 @@ def result(
         else:
             made = cpu.computed(kernel, descriptors, sizes, options, shape, dtype)
             if made is not None:
-                storage = Storage(made.data, made.nbytes, made)
-                return Array(storage, 0, shape, contiguous_strides(shape), dtype, made)
+                return _whole(made, shape, dtype)
     out = empty(shape, dtype)
     run(kernel, *inputs, out, sizes=sizes, options=options)
     return out
+
+
+def mapped(number: int, a: Array, b: Array | None = None, dtype: DType | None = None) -> Any:
+    """The same of an elementwise kernel of this number on floats of one type and shape.
+
+    b may be one number. It is the shortest way; None where it is not open, or `result` says why.
+    """
+    of, second = a.dtype, cpu.NULL
+    if not (of is float32 or of is float64) or place.devices or recording.current() is not None:
+        return None
+    if b is not None:
+        if (b.shape != a.shape and b.shape) or b.dtype is not of:
+            return None
+        second = b._descriptor or b.descriptor
+    made = cpu.mapped(number, dtype or of, a._descriptor or a.descriptor, second)
+    return None if made is None else _whole(made, a.shape, dtype or of)
+
+
+def _whole(tensor: Any, shape: Shape, dtype: DType) -> Array:
+    """The array that a gc_tensor is whose memory goes with it."""
+    storage = Storage(tensor.data, tensor.nbytes, None, True, None, tensor)
+    return Array(storage, 0, shape, contiguous_strides(shape), dtype, tensor)
 
 
 def _moves(kernel: str, arrays: Sequence[Array]) -> bool:
@@ -262,19 +283,18 @@ def _back(order: Sequence[int]) -> list[int]:
 
 def empty(shape: Shape, dtype: DType) -> Array:
     """A fresh contiguous array, contents undefined."""
-    device, made = place.fresh() if place.devices else None, None
-    if device is not None:
-        storage = device.allocate(shapes.numel(shape) * dtype.size)
-    else:
-        made = cpu.new(shape, dtype)
-        if made is not None:
-            storage = Storage(made.data, made.nbytes, made)
-        else:  # no memory, which this says, or nothing in a shape whose strides no call can hold
-            storage = cpu.allocate(shapes.numel(shape) * dtype.size)
+    device = place.fresh() if place.devices else None
+    made = cpu.new(shape, dtype) if device is None else None
+    if made is not None:
+        array = _whole(made, shape, dtype)
+    else:  # on the CPU: no memory, which this says, or nothing in a shape that no call can hold
+        nbytes = shapes.numel(shape) * dtype.size
+        storage = cpu.allocate(nbytes) if device is None else device.allocate(nbytes)
+        array = Array(storage, 0, shape, contiguous_strides(shape), dtype)
     recorder = recording.current()
     if recorder is not None:
-        recorder.created(storage)
-    return Array(storage, 0, shape, contiguous_strides(shape), dtype, made)
+        recorder.created(array.storage)
+    return array
 
 
 def empty_beside(array: Array, dtype: DType | None = None) -> Array:
@@ -299,30 +319,6 @@ def full(shape: Shape, value: float, dtype: DType) -> Array:
     """A fresh array with one value everywhere."""
     out = empty(shape, dtype)
     fill(out, value)
-    return out
-
-
-def moved(array: Array, device: place.Device | None) -> Array:
-    """The elements on another device, contiguous; the array itself if they lie there."""
-    here = array.storage.device
-    if here is device or (device is None and here is meta.DEVICE and meta.DEVICE.blank):
-        return array  # in a rehearsal what is imagined is the CPU's
-    if device is not None and array.dtype.name == "float64" and not device.has_float64:
-        raise DTypeError(
-            f"to: float64 is for the CPU, {device.name} computes in float32; use x.float() first"
-        )
-    with place.on(here):
-        source = array.contiguous()
-    with place.on(device):
-        out = empty(array.shape, array.dtype)
-    if recording.current() is not None and here is None:
-        run("copy", source, out)  # so that a replay moves it as well
-        return out
-    data = source.memoryview()
-    if device is not None:
-        device.write(out.storage, 0, data)
-    else:
-        out.memoryview()[:] = data
     return out
 
 

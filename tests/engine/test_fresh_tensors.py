@@ -7,8 +7,11 @@ from collections.abc import Callable
 import pytest
 
 from gradcli import engine
+from gradcli.engine.device import cpu
 from gradcli.engine.device.cpu import KERNELS
 from gradcli.engine.device.kernels import ffi, lib
+from gradcli.engine.op import declared_ops
+from gradcli.engine.ops.elementwise.family import BinaryOp, UnaryOp
 
 ADD = KERNELS["add"]
 
@@ -58,3 +61,39 @@ def test_a_refused_call_leaves_no_fresh_tensor(allocated: Callable[[], int]) -> 
         assert lib.gc_last_error().status == lib.GC_BAD_CALL
     assert not lib.gc_run_new(len(KERNELS), inputs, 2, (), 0, (), 0, 0, 2, (3, 4))
     assert allocated() == before
+
+
+_MAPPED = [
+    op for op in declared_ops() if isinstance(op, UnaryOp) or (isinstance(op, BinaryOp) and op.maps)
+]
+
+
+@pytest.mark.parametrize("op", _MAPPED, ids=lambda op: op.name)
+@pytest.mark.parametrize("dtype", [engine.float32, engine.float64])
+def test_the_shortest_way_gives_what_the_others_give(
+    op: UnaryOp | BinaryOp, dtype: engine.DType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[tuple[engine.Tensor | float, ...]] = []
+    for shape in ((), (1,), (7, 5), (2, 3, 40), (0, 3), (70_001,)):
+        x, y = (engine.rand(*shape, dtype=dtype) + 0.25 for _ in range(2))
+        calls += [(x, y), (x, 0.75), (x, 3), (x, y.sum())] if isinstance(op, BinaryOp) else [(x,)]
+    square = engine.rand(6, 6, dtype=dtype)
+    calls += [(square.t(), square), (square[0], square[:, 1])] if isinstance(op, BinaryOp) else []
+    short = [op(*call) for call in calls]
+    monkeypatch.setattr(cpu, "mapped", lambda *_: None)
+    for call, y in zip(calls, short, strict=True):
+        other = op(*call)
+        assert (other.shape, other.stride(), other.dtype) == (y.shape, y.stride(), y.dtype)
+        assert bytes(other.memoryview()) == bytes(y.memoryview())
+
+
+def test_the_shortest_way_is_closed_to_what_must_be_seen() -> None:
+    """Gradients, observers and captured steps see each call."""
+    x = engine.ones(3, requires_grad=True)
+    assert (x + x).requires_grad
+    assert (x * 2.0).exp().requires_grad
+    step = engine.capture(lambda a: (a + a).exp())
+    for number in (1.0, 2.0, 3.0):
+        a = engine.full((3,), number)
+        assert step(a).tolist() == (a + a).exp().tolist()
+    assert step.why_not == ""

@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tables.h"
 #include "threads.h"
@@ -153,4 +154,19 @@ gc_tensor *gc_run_new(int32_t kernel, const gc_tensor *const *tensors, int32_t n
     return NULL;
   }
   return made;
+}
+
+gc_tensor *gc_map_new(int32_t kernel, int32_t dtype, const gc_tensor *a, const gc_tensor *b) {
+  gc_tensor repeated;
+  if (b && b->ndim == 0) {
+    repeated = *a;
+    repeated.data = b->data;
+    repeated.nbytes = b->nbytes;
+    repeated.offset = b->offset;
+    repeated.dtype = b->dtype;
+    memset(repeated.stride, 0, sizeof repeated.stride);
+    b = &repeated;
+  }
+  const gc_tensor *const tensors[2] = {a, b};
+  return gc_run_new(kernel, tensors, b ? 2 : 1, NULL, 0, NULL, 0, dtype, a->ndim, a->shape);
 }

@@ -24,14 +24,23 @@ from gradcli.wording import quantity
 
 KERNELS = {name: facts.number for name, facts in FACTS.items()}
 INSTRUCTION_SETS = ("avx512bf16", "avx512", "avx2", "neon", "baseline")  # best first
-_NULL = ffi.NULL
+NULL = ffi.NULL
 _TENSOR = ffi.typeof("gc_tensor *")  # quicker than its name
 
 
 class Storage:
     """A block of memory that arrays share; `version` counts the times it was written in place."""
 
-    __slots__ = ("__weakref__", "data", "device", "nbytes", "owner", "version", "writable")
+    __slots__ = (
+        "__weakref__",
+        "_tensor",
+        "data",
+        "device",
+        "nbytes",
+        "owner",
+        "version",
+        "writable",
+    )
 
     def __init__(
         self,
@@ -40,6 +49,7 @@ class Storage:
         owner: object = None,
         writable: bool = True,
         device: Any = None,
+        tensor: Any = None,
     ) -> None:
         self.data = data
         self.device = device  # None for the CPU
@@ -47,6 +57,7 @@ class Storage:
         self.nbytes = nbytes
         self.version = 0
         self.owner = owner  # keeps borrowed memory alive
+        self._tensor = tensor  # keeps memory alive that came with a gc_tensor of its own
 
 
 # Who looks at each new block, to know how much was in use at once: see peak.py.
@@ -55,7 +66,7 @@ looking: list[Callable[[], None]] = []
 
 def allocate(nbytes: int) -> Storage:
     """Fresh memory, 64-byte aligned, contents undefined."""
-    data = lib.gc_alloc(nbytes) if nbytes < 1 << 63 else _NULL
+    data = lib.gc_alloc(nbytes) if nbytes < 1 << 63 else NULL
     if not data:
         raise no_memory(nbytes)
     storage = Storage(ffi.gc(data, lib.gc_free, nbytes), nbytes)
@@ -74,7 +85,8 @@ def no_memory(nbytes: int) -> DeviceError:
     )
 
 
-_new, _run_new, _free, _gc = lib.gc_tensor_new, lib.gc_run_new, lib.gc_tensor_free, ffi.gc
+_new, _run_new, _map_new = lib.gc_tensor_new, lib.gc_run_new, lib.gc_map_new
+_free, _gc = lib.gc_tensor_free, ffi.gc
 
 
 def new(shape: Sequence[int], dtype: DType) -> Any:
@@ -114,6 +126,16 @@ def computed(
         len(shape),
         shape,
     )
+    if not made:
+        return None
+    for look in looking:
+        look()
+    return _gc(made, _free)
+
+
+def mapped(number: int, dtype: DType, a: Any, b: Any) -> Any:
+    """The same by an elementwise kernel of this number, on one or two of one shape."""
+    made = _map_new(number, dtype.code, a, b)
     if not made:
         return None
     for look in looking:

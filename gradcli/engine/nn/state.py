@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from gradcli.engine import recording
-from gradcli.engine.array import copy_into, moved
+from gradcli.engine.array import copy_into
 from gradcli.engine.device.place import Device
 from gradcli.engine.dtype import DType
 from gradcli.engine.tensor import Tensor
+from gradcli.engine.transfer import moved
 from gradcli.errors import DTypeError, ShapeError
 
 

@@ -8,12 +8,13 @@ from typing import Any, ClassVar, Self
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import recording, table
-from gradcli.engine.array import Array, copy_into, empty, fill, moved, run, scalar
+from gradcli.engine.array import Array, copy_into, empty, fill, run, scalar
 from gradcli.engine.device import cpu, place
 from gradcli.engine.device.context import named
 from gradcli.engine.kind import shown
 from gradcli.engine.ops.creation.creation import zeros
 from gradcli.engine.tensor import Tensor
+from gradcli.engine.transfer import moved
 from gradcli.errors import DTypeError, OptionError, ShapeError
 from gradcli.wording import quantity
 

@@ -9,7 +9,7 @@ from typing import Any
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shapes
 from gradcli.engine.argument import checked
-from gradcli.engine.array import Array, fill, from_bytes, moved
+from gradcli.engine.array import Array, fill, from_bytes
 from gradcli.engine.array import empty as empty_array
 from gradcli.engine.array import full as full_array
 from gradcli.engine.composite import IN_PLACE, function
@@ -20,6 +20,7 @@ from gradcli.engine.kind import Kind, Number, Sizes, shown
 from gradcli.engine.sample import sample, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor, refuse_recorded
+from gradcli.engine.transfer import moved
 from gradcli.errors import DTypeError, OptionError, OptionTypeError, ShapeError
 from gradcli.wording import quantity, verb
 

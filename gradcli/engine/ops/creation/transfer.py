@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from gradcli.engine.array import Array, moved
+from gradcli.engine.array import Array
 from gradcli.engine.device.context import named
 from gradcli.engine.op import op
 from gradcli.engine.sample import SHAPES, sample, wrong
 from gradcli.engine.tensor import Tensor
+from gradcli.engine.transfer import moved
 
 
 @op(

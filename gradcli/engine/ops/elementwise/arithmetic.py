@@ -10,7 +10,7 @@ from gradcli.engine.argument import too_large
 from gradcli.engine.array import Array
 from gradcli.engine.composite import function
 from gradcli.engine.kind import Operand
-from gradcli.engine.op import op
+from gradcli.engine.op import declare_op
 from gradcli.engine.ops.elementwise.division import (
     ROUNDED_SAMPLES,
     ROUNDED_WRONG,
@@ -23,6 +23,7 @@ from gradcli.engine.ops.elementwise.family import (
     NONZERO_SAMPLES,
     UNARY_SAMPLES,
     BinaryOp,
+    UnaryOp,
     binary,
     declare_sign_slope,
     map_binary,
@@ -115,12 +116,14 @@ def _times(value: float, x: object) -> Any:
 sign = step("sign", "-1, 0 or 1.", samples=NONZERO_SAMPLES)
 
 
-@op(samples=UNARY_SAMPLES)
-def neg(x: Array) -> Array:
+def _neg(x: Array) -> Array:
     """-x."""
     if x.dtype is dtypes.bool_:
         raise DTypeError("neg: truth values have no negative; use x == False to turn them round")
     return map_unary("neg", x)
+
+
+neg = declare_op(UnaryOp(_neg, name="neg", samples=UNARY_SAMPLES))
 
 
 @neg.gradient
@@ -135,10 +138,12 @@ def neg_gradient_graph(grad: Tensor) -> Tensor:
     return -grad
 
 
-@op(name="abs", saves="x", samples=NONZERO_SAMPLES)
-def absolute(x: Array) -> Array:
+def _absolute(x: Array) -> Array:
     """|x|; the gradient at 0 is 0."""
     return map_unary("abs", x)
+
+
+absolute = declare_op(UnaryOp(_absolute, name="abs", saves="x", samples=NONZERO_SAMPLES))
 
 
 @absolute.gradient

@@ -128,9 +128,9 @@ class DivOp(BinaryOp):
 
     def __call__(self, *args: Any, **named: Any) -> Tensor:
         """The quotient."""
-        mode = named.pop("rounding_mode", None)
+        mode = named.pop("rounding_mode", None) if named else None
         if mode is None:
-            return self.ran(*self._bind(args, named))
+            return super().__call__(*args, **named)
         mode = self.kinds["rounding_mode"].taken_as(self.name, "rounding_mode", mode)
         return _ROUNDED[mode](*args, **named)
 

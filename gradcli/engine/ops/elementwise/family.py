@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradcli.engine import dtype as dtypes
+from gradcli.engine import graph, observing, table
 from gradcli.engine import shape as shapes
-from gradcli.engine import table
 from gradcli.engine.argument import too_large
-from gradcli.engine.array import Array, result, scalar, unbroadcast
+from gradcli.engine.array import Array, mapped, result, scalar, unbroadcast
+from gradcli.engine.device.cpu import KERNELS
 from gradcli.engine.device.kernels import FACTS
 from gradcli.engine.dtype import DType
 from gradcli.engine.kind import Kind, Operand
@@ -39,6 +40,7 @@ DIVISION_SAMPLES = (
     sample((0, 3), positive((1, 3))),
 )
 _OPERAND = Kind.of(Operand)
+_EXACT = 1 << 53  # below it every whole number is a double
 Slope = Callable[..., Array]
 Derivative = Callable[..., Tensor]
 
@@ -93,7 +95,7 @@ def unary(
         return map_unary(name, as_float(x))
 
     forward.__doc__ = doc
-    declared = Op[Tensor](
+    declared = UnaryOp(
         forward, name=name, saves=facts.saved, samples=samples, formula=facts.formula
     )
     declared.slope = "; ".join(facts.slope)
@@ -163,7 +165,7 @@ def step(name: str, doc: str, *, samples: Sequence[Sample]) -> Op[Tensor]:
         return map_unary(name, x.cast(dtypes.float64)).cast(x.dtype) if name == "sign" else x.copy()
 
     forward.__doc__ = doc
-    declared = Op[Tensor](forward, name=name, samples=samples, formula=FACTS[name].formula)
+    declared = UnaryOp(forward, name=name, samples=samples, formula=FACTS[name].formula)
     declared.slope = "0"
     declare_flat(declared)
     return declare_op(declared)
@@ -210,11 +212,53 @@ def _as(value: Any, dtype: DType) -> Tensor:
     return Tensor(scalar(value, dtype))
 
 
+class UnaryOp(Op[Tensor]):
+    """An op of one input that is one kernel on floats."""
+
+    def __call__(self, *args: Any, **named: Any) -> Tensor:
+        """The op on its input."""
+        if len(args) == 1 and not named and isinstance(args[0], Tensor):
+            x = args[0]
+            if (x.node is None and x.leaf is None) or not graph.recording():
+                y = mapped(KERNELS[self.name], x.array) if observing.current() is None else None
+                if y is not None:
+                    return Tensor(y)
+        return super().__call__(*args, **named)
+
+
 class BinaryOp(Op[Tensor]):
-    """An op of two inputs that takes Python numbers too and promotes element types."""
+    """An op of two inputs that takes Python numbers too and promotes element types.
+
+    Attributes:
+        floats: whether it gives floats, also of whole numbers, as true division does.
+        maps: whether it is one kernel on floats of one shape and type ...
+        truth: ... and the answer true or false.
+    """
 
     takes = Operand
-    floats = False  # true division gives floats, also of whole numbers
+    floats = False
+    maps = False
+    truth = False
+
+    def __call__(self, *args: Any, **named: Any) -> Tensor:
+        """The op on both inputs."""
+        if self.maps and len(args) == 2 and not named and isinstance(args[0], Tensor):
+            a, b = args
+            array = a.array
+            if isinstance(b, Tensor):
+                asks, other = a.node or a.leaf or b.node or b.leaf, b.array
+            elif (type(b) is float or (type(b) is int and -_EXACT < b < _EXACT)) and (
+                array.dtype.is_floating_point
+            ):
+                asks, other = a.node or a.leaf, scalar(b, array.dtype)
+            else:
+                return super().__call__(*args)
+            if (asks is None or not graph.recording()) and observing.current() is None:
+                dtype = dtypes.bool_ if self.truth else None
+                y = mapped(KERNELS[self.name], array, other, dtype)
+                if y is not None:
+                    return Tensor(y)
+        return super().__call__(*args, **named)
 
     def _bind(
         self, args: Sequence[Any], named: dict[str, Any]
@@ -277,6 +321,7 @@ def binary(
     about: dict[str, Any] = {"samples": samples, "wrong": wrong, "formula": facts.formula}
     declared = kind(forward, name=name, saves=saves, **about)
     declared.floats = floats
+    declared.maps = True
     texts = facts.slope or tuple(text.split("; "))
     declared.slope = "; ".join(texts)
 
@@ -329,12 +374,12 @@ def comparison(name: str, doc: str) -> Op[Tensor]:
         return map_binary(name, input, other, dtypes.bool_)
 
     forward.__doc__ = doc
-    return declare_op(
-        BinaryOp(
-            forward,
-            name=name,
-            samples=BINARY_SAMPLES,
-            formula=FACTS[name].formula,
-            why="the answer is true or false",
-        )
+    declared = BinaryOp(
+        forward,
+        name=name,
+        samples=BINARY_SAMPLES,
+        formula=FACTS[name].formula,
+        why="the answer is true or false",
     )
+    declared.maps = declared.truth = True
+    return declare_op(declared)
