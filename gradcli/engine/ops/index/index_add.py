@@ -11,8 +11,14 @@ from gradcli.engine.op import declare_op
 from gradcli.engine.ops.along import along
 from gradcli.engine.ops.creation.creation import full as full_tensor
 from gradcli.engine.ops.elementwise.family import map_binary
-from gradcli.engine.ops.index.index_select import counted, index_select, run_as, whole_indices
-from gradcli.engine.ops.index.scatter import ADD, masked, put
+from gradcli.engine.ops.index.index_select import (
+    ADD,
+    counted,
+    index_select,
+    run_as,
+    whole_indices,
+)
+from gradcli.engine.ops.index.scatter import masked, put
 from gradcli.engine.ops.index.where import where
 from gradcli.engine.ops.order import OptionSecond
 from gradcli.engine.ops.shape.reshape import reshape

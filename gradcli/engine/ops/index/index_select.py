@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shape_rules
-from gradcli.engine.array import Array, empty, nothing, run
+from gradcli.engine.array import Array, full, nothing, result, run
 from gradcli.engine.composite import function
 from gradcli.engine.op import declare_op, op
 from gradcli.engine.ops.index.where import where
@@ -17,6 +18,8 @@ from gradcli.engine.sample import none, sample, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, RangeError, ShapeError
+
+SET, ADD, MULTIPLY, MAX, MIN = range(5)  # ways to put: as in csrc/cpu/index/gather.h
 
 
 def whole_indices(name: str, index: Array) -> Array:
@@ -35,6 +38,14 @@ def run_as(name: str, kernel: str, *arrays: Array, sizes: Sequence[int] = ()) ->
         raise RangeError(error.message.replace(f"{kernel}: ", f"{name}: ")) from None
 
 
+def result_as(name: str, kernel: str, *inputs: Array, **about: Any) -> Array:
+    """The same of a kernel that makes a fresh array: what `result` asks for."""
+    try:
+        return result(kernel, *inputs, **about)
+    except RangeError as error:
+        raise RangeError(error.message.replace(f"{kernel}: ", f"{name}: ")) from None
+
+
 def _positions(name: str, index: Array) -> Array:
     """Indices in one dimension."""
     return whole_indices(name, index).reshape((index.numel,))
@@ -47,17 +58,23 @@ def _around(shape: Shape, dim: int) -> Shape:
 
 def _pick(kernel: str, x: Array, index: Array) -> Array:
     """Rows of x (outer, n, inner) by index (m): (outer, m, inner)."""
-    out = empty((x.shape[0], index.numel, x.shape[2]), x.dtype)
-    run(kernel, x, index, out)
-    return out
+    return result(kernel, x, index, shape=(x.shape[0], index.numel, x.shape[2]), dtype=x.dtype)
 
 
 def _unpick(grad: Array, index: Array, around: Shape, skipped: int = -1) -> Array:
     """For each row of (outer, n, inner) the sum of the gradients of its copies."""
-    out = empty(around, grad.dtype)
-    rows = grad.contiguous().reshape((around[0], index.numel, around[2]))
-    run("index_select_backward", rows, index, out, sizes=(skipped,))
-    return out
+    outer, n, inner = around
+    rows = grad.reshape((outer, index.numel, inner))
+    if outer == inner == 1 and skipped < 0:  # numbers: to sort them by place takes longer
+        out = full(around, 0, grad.dtype)
+        run("scatter", out, index.reshape(rows.shape), rows.contiguous(), out, sizes=(ADD,))
+        return out
+    turned = outer > inner == 1  # then what is added are rows of all numbers of one place
+    if turned:
+        rows, around = rows.permute((2, 1, 0)), (1, n, outer)
+    about: dict[str, Any] = {"shape": around, "dtype": grad.dtype, "sizes": (skipped,)}
+    out = result("index_select_backward", rows.contiguous(), index, **about)
+    return out.permute((2, 1, 0)).contiguous() if turned else out
 
 
 def _index_select(x: Array, index: Array, *, dim: int) -> Array:
@@ -170,22 +187,19 @@ def flat_index(index: Array, before: Array | None = None, *, size: int) -> Array
 
     With `before`, indices into the dimensions in front, they are indices into all of them.
     """
-    flat = whole_indices("flat_index", index).reshape((index.numel,))
+    flat = _positions("flat_index", index)
     if before is not None and before.shape != flat.shape:
         raise ShapeError(f"flat_index: indices {flat.shape} and {before.shape} differ in number")
-    out = empty(flat.shape, dtypes.int64)
     first = nothing(dtypes.int64) if before is None else before.contiguous()
-    run("flat_index", first, flat, out, sizes=(size,))
-    return out
+    return result("flat_index", first, flat, shape=flat.shape, dtype=dtypes.int64, sizes=(size,))
 
 
 def counted(name: str, index: Tensor, size: int, before: Tensor | None = None) -> Tensor:
     """flat_index in the name of the op that the user called."""
     try:
-        positions = flat_index(index, before, size=size)
+        return flat_index.ran([index, before], {"size": size})
     except (DTypeError, RangeError) as error:
         raise type(error)(error.message.replace("flat_index: ", f"{name}: ")) from None
-    return positions
 
 
 @function(

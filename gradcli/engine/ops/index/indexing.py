@@ -117,6 +117,8 @@ def layout(view: Shape, picks: Sequence[Pick]) -> Layout:
 def flat_positions(name: str, picks: Sequence[Pick]) -> tuple[Tensor, Shape]:
     """Index tensors as one position into all dimensions they pick from, and their common shape."""
     indices = [pick.positions() for pick in picks]
+    if len(picks) == 1 and picks[0].is_mask:  # counted from 0 already
+        return indices[0], indices[0].shape
     shape = reduce(lambda a, b: shapes.broadcast(a, b, name), [x.shape for x in indices])
     flat: Tensor | None = None
     for pick, index in zip(picks, indices, strict=True):
@@ -156,8 +158,12 @@ def taken(plan: Plan, view: Tensor) -> Tensor:
     if len(dims) == 1 and len(picked) == 1:
         return index_select(view, flat, dim=dims[0])
     form = layout(view.shape, plan.picks)
-    rows = reshape(permute(view, form.order), form.lines)
-    return reshape(index_select(rows, flat, dim=1), form.result(picked))
+    if form.order != tuple(range(view.ndim)):
+        view = permute(view, form.order)
+    result = form.result(picked)
+    rows = reshape(view, (*form.before, form.size, *form.behind))
+    rows = index_select(rows, flat, dim=len(form.before))
+    return rows if len(picked) == 1 else reshape(rows, result)
 
 
 # -- taking an index apart -------------------------------------------------------------------------

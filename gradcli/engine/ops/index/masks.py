@@ -6,17 +6,17 @@ from dataclasses import replace
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shape_rules
-from gradcli.engine.array import Array, empty, run
+from gradcli.engine.array import Array, empty, result, scalar
 from gradcli.engine.composite import function
 from gradcli.engine.kind import Operand
 from gradcli.engine.op import Op, declare_op
 from gradcli.engine.ops.creation.creation import full
 from gradcli.engine.ops.elementwise.arithmetic import mul
 from gradcli.engine.ops.elementwise.clamp import clamp
+from gradcli.engine.ops.elementwise.family import map_binary
 from gradcli.engine.ops.index.index_select import counted, index_select
 from gradcli.engine.ops.index.slices import getitem
 from gradcli.engine.ops.index.where import where
-from gradcli.engine.ops.reduce.count import count_nonzero
 from gradcli.engine.ops.reduce.scan import cumsum
 from gradcli.engine.ops.shape.expand import expand
 from gradcli.engine.ops.shape.reshape import reshape
@@ -29,10 +29,18 @@ _PLACE = "a place does not change smoothly"
 
 def _places(x: Array, *, count: int) -> Array:
     """Places (count, ndim) of the elements that are not 0, of which there are `count`."""
-    out = empty((count, x.ndim), dtypes.int64)
-    if x.ndim:
-        run("nonzero", x.contiguous(), out)
-    return out
+    shape = (count, x.ndim)
+    if not x.ndim:
+        return empty(shape, dtypes.int64)
+    return result("nonzero", x.contiguous(), shape=shape, dtype=dtypes.int64)
+
+
+def _count(x: Array) -> int:
+    """How many elements are not 0."""
+    if x.dtype is not dtypes.bool_:
+        x = map_binary("ne", x, scalar(0, x.dtype), dtypes.bool_)
+    flat = x.contiguous().reshape((1, x.numel, 1))
+    return int(result("sum", flat, shape=(1, 1, 1), dtype=dtypes.int64).reshape(()).tolist())
 
 
 places = declare_op(
@@ -69,8 +77,7 @@ _NONZERO = [
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Tensor | tuple[Tensor, ...]:
     """Places of the elements that are not 0, one a row; or of each dimension apart."""
     x = reshape(input, (1,)) if as_tuple and not input.ndim else input
-    count = int(count_nonzero(x).item())
-    positions = places(x, count=count)
+    positions = places(x, count=_count(x.array))
     if not as_tuple:
         return positions
     return tuple(getitem(positions, index=(slice(None), d)) for d in range(x.ndim))
@@ -79,7 +86,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Tensor | tuple[Tensor, 
 @function(samples=_NONZERO, why=_PLACE)
 def argwhere(input: Tensor) -> Tensor:
     """Places of the elements that are not 0, one a row."""
-    return places(input, count=int(count_nonzero(input).item()))
+    return places(input, count=_count(input.array))
 
 
 def truths(name: str, mask: Tensor) -> None:
@@ -91,7 +98,7 @@ def truths(name: str, mask: Tensor) -> None:
 def true_places(mask: Tensor) -> Tensor:
     """Where a mask is true, as places in its flat elements."""
     flat = reshape(mask, (mask.numel(),))
-    positions = places(flat, count=int(count_nonzero(flat).item()))
+    positions = places(flat, count=_count(flat.array))
     return reshape(positions, (positions.shape[0],))
 
 

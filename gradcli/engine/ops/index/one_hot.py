@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from gradcli.engine import dtype as dtypes
+from gradcli.engine.array import full, run
 from gradcli.engine.composite import function
 from gradcli.engine.ops.creation.creation import zeros
+from gradcli.engine.ops.index.index_select import SET
 from gradcli.engine.ops.index.scatter import scatter
 from gradcli.engine.ops.reduce.extreme import amax
 from gradcli.engine.ops.shape.reshape import reshape
@@ -32,5 +34,11 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         if not tensor.numel():
             raise OptionError("one_hot: without elements the number of classes must be given")
         num_classes = max(0, int(amax(tensor).item())) + 1
-    nothing = zeros(*tensor.shape, num_classes, dtype=dtypes.int64)
-    return scatter(nothing, -1, reshape(tensor, (*tensor.shape, 1)), 1)
+    classes = zeros(*tensor.shape, num_classes, dtype=dtypes.int64)
+    if not classes.numel():  # refuses a class that has no place
+        return scatter(classes, -1, reshape(tensor, (*tensor.shape, 1)), 1)
+    rows = classes.array.reshape((tensor.numel(), num_classes, 1))
+    column = (tensor.numel(), 1, 1)
+    places = tensor.array.contiguous().reshape(column)
+    run("scatter", rows, places, full(column, 1, dtypes.int64), rows, sizes=(SET,))
+    return classes

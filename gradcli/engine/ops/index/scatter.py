@@ -16,7 +16,7 @@ from gradcli.engine.op import declare_op
 from gradcli.engine.ops.along import along
 from gradcli.engine.ops.creation.creation import full as full_tensor
 from gradcli.engine.ops.elementwise.family import map_binary
-from gradcli.engine.ops.index.index_select import run_as, whole_indices
+from gradcli.engine.ops.index.index_select import ADD, SET, result_as, whole_indices
 from gradcli.engine.ops.order import OptionSecond
 from gradcli.engine.ops.shape.expand import expand
 from gradcli.engine.ops.shape.reshape import reshape
@@ -25,8 +25,6 @@ from gradcli.engine.sample import sample, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError, RangeError, ShapeError
-
-SET, ADD, MULTIPLY, MAX, MIN = range(5)  # as in csrc/cpu/index/gather.h
 
 
 def _fitting(name: str, x: Shape, index: Array, dim: int, source: Shape | None = None) -> int:
@@ -64,12 +62,11 @@ def _lines(shape: Shape, d: int) -> tuple[int, int, int]:
 def gathered(x: Array, index: Array, d: int, name: str = "gather") -> Array:
     """The elements of x along d that index names, in the index's shape."""
     region = _region(x.shape, index.shape, d)
-    places = whole_indices(name, index)
-    out = empty(index.shape, x.dtype)
-    source = corner(x, region).contiguous().reshape(_lines(region, d))
     lines = _lines(index.shape, d)
-    run_as(name, "gather", source, places.reshape(lines), out.reshape(lines))
-    return out
+    places = whole_indices(name, index).reshape(lines)
+    source = (x if region == x.shape else corner(x, region)).contiguous()
+    inputs = source.reshape(_lines(region, d)), places
+    return result_as(name, "gather", *inputs, shape=lines, dtype=x.dtype).reshape(index.shape)
 
 
 def put(x: Array, index: Array, source: Array, d: int, way: int, name: str) -> Array:
@@ -79,16 +76,17 @@ def put(x: Array, index: Array, source: Array, d: int, way: int, name: str) -> A
     if index.numel and not shape_rules.numel(region):
         raise RangeError(f"{name}: dim {d} of input {x.shape} has no place to put to")
     lines, many = _lines(region, d), _lines(index.shape, d)
-    given = corner(source, index.shape).contiguous().reshape(many)
+    given = source if source.shape == index.shape else corner(source, index.shape)
+    given = given.contiguous().reshape(many)
     whole = region == x.shape
     before = (x if whole else corner(x, region)).contiguous().reshape(lines)
-    out = empty(lines, x.dtype)
-    run_as(name, "scatter", before, places.reshape(many), given, out, sizes=(way,))
+    inputs = before, places.reshape(many), given
+    out = result_as(name, "scatter", *inputs, shape=lines, dtype=x.dtype, sizes=(way,))
     if whole:
         return out.reshape(x.shape)
-    result = x.copy()
-    copy_into(corner(result, region), out.reshape(region))
-    return result
+    joined = x.copy()
+    copy_into(corner(joined, region), out.reshape(region))
+    return joined
 
 
 def _spread(grad: Array, index: Array, shape: Shape, d: int) -> Array:

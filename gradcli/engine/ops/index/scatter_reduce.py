@@ -14,11 +14,8 @@ from gradcli.engine.op import declare_op
 from gradcli.engine.ops.creation.like import full_like
 from gradcli.engine.ops.elementwise.comparison import eq
 from gradcli.engine.ops.elementwise.family import map_binary
+from gradcli.engine.ops.index.index_select import ADD, MAX, MIN, MULTIPLY
 from gradcli.engine.ops.index.scatter import (
-    ADD,
-    MAX,
-    MIN,
-    MULTIPLY,
     checked,
     gather,
     gathered,

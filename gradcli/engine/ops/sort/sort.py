@@ -9,7 +9,8 @@ from gradcli.engine import shape as shape_rules
 from gradcli.engine.array import Array, empty, full, run
 from gradcli.engine.composite import function
 from gradcli.engine.op import Op, declare_op
-from gradcli.engine.ops.index.scatter import ADD, put, put_back
+from gradcli.engine.ops.index.index_select import ADD
+from gradcli.engine.ops.index.scatter import put, put_back
 from gradcli.engine.result import Sorted
 from gradcli.engine.sample import distinct, index, sample, wrong
 from gradcli.engine.shape import Shape
