@@ -8,7 +8,7 @@ from typing import Any
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import graph, table
 from gradcli.engine import shape as shapes
-from gradcli.engine.array import Array, empty, run
+from gradcli.engine.array import Array, empty, nothing, run
 from gradcli.engine.op import Op, declare_op, op
 from gradcli.engine.ops.along import Along, along, floats, match
 from gradcli.engine.ops.creation.creation import tensor
@@ -51,7 +51,13 @@ def _run(name: str, kernel: str, *arrays: Array, sizes: Sequence[int], smooth: f
 
 
 def _weights(weight: Array | None, x: Array) -> Array:
-    return empty((0,), x.dtype) if weight is None else weight.contiguous()
+    return nothing(x.dtype) if weight is None else weight.contiguous()
+
+
+def _labels(lines: Along, target: Array) -> Array:
+    """The class numbers as the kernels take them."""
+    whole = target if target.dtype is dtypes.int64 else target.cast(dtypes.int64)
+    return lines.fold_result(whole)
 
 
 def _loss(
@@ -69,7 +75,7 @@ def _loss(
     loss = lines.empty(x.dtype) if mode == 0 else empty((1,), x.dtype)
     dtype = x.dtype.computed
     stats, total = empty((outer, 2, inner), dtype), empty((1,), dtype)
-    labels = lines.fold_result(target.cast(dtypes.int64))
+    labels = _labels(lines, target)
     sizes = (mode, ignore_index, int(name == "nll_loss"))
     inputs = lines.fold(x), labels, _weights(weight, x)
     _run(name, "cross_entropy", *inputs, loss, stats, total, sizes=sizes, smooth=smooth)
@@ -92,7 +98,7 @@ def _loss_slope(
     mode = reduction_code(name, reduction)
     out = lines.whole(x.dtype)
     grad = lines.fold_result(grad) if mode == 0 else grad.contiguous().reshape((1,))
-    labels = lines.fold_result(target.cast(dtypes.int64))
+    labels = _labels(lines, target)
     sizes = (mode, ignore_index, int(name == "nll_loss"))
     inputs = lines.fold(x), labels, _weights(weight, x), stats, total, grad
     _run(name, "cross_entropy_backward", *inputs, out, sizes=sizes, smooth=smooth)

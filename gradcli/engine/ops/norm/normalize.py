@@ -167,11 +167,12 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: NotNegative = 1e
     """X / max(norm, eps), with the p-norm along `dim`."""
     _float("normalize", input)
     at = dim_index(dim, input.ndim, "normalize")
-    size = abs(input)
     if p == 2:
         # Below eps the bound stands in for the sum, so that 0 has a slope.
         norm = table.sqrt(table.clamp(table.sum(input * input, at, keepdim=True), min=eps * eps))
-    elif p == 1:
+        return input / norm
+    size = abs(input)
+    if p == 1:
         norm = table.clamp(table.sum(size, at, keepdim=True), min=eps)
     elif p == 0:
         norm = table.clamp(table.sum((size > 0).to(input.dtype), at, keepdim=True), min=eps)

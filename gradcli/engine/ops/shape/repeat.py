@@ -44,13 +44,13 @@ def repeat(input: Tensor, *repeats: Sizes) -> Tensor:
             f"repeat: {quantity(len(times), 'number')} for {quantity(input.ndim, 'dimension')}"
         )
     shape = (*(1,) * (len(times) - input.ndim), *input.shape)
-    x = reshape(input, shape).clone()
+    x = input
     for d, count in enumerate(times):
         if count != 1:
             outer, inner = shape_rules.numel(shape[:d]), shape_rules.numel(shape[d:])
             shape = (*shape[:d], shape[d] * count, *shape[d + 1 :])
             x = _repeated(x, outer, count, inner, shape)
-    return x
+    return reshape(input, shape).clone() if x is input else x
 
 
 @function(
