@@ -74,7 +74,22 @@ def _unfold(x: Grid, dimension: int, size: int, step: int) -> Grid:
     )
 
 
+def _constant_pad_nd(x: Grid, pad: Sequence[int], value: float = 0) -> Grid:
+    front, shape = [0] * x.ndim, list(x.shape)
+    for i in range(len(pad) // 2):
+        front[-1 - i] = pad[2 * i]
+        shape[-1 - i] += pad[2 * i] + pad[2 * i + 1]
+
+    def element(at: tuple[int, ...]) -> float:
+        source = tuple(i - begin for i, begin in zip(at, front, strict=True))
+        inside = all(0 <= i < n for i, n in zip(source, x.shape, strict=True))
+        return x[source] if inside else value
+
+    return Grid.from_function(tuple(shape), element)
+
+
 REFERENCES: dict[str, Callable[..., Any]] = {
+    "constant_pad_nd": _constant_pad_nd,
     "diag_embed": _diag_embed,
     "diagonal": _diagonal,
     "flip": _flip,
