@@ -97,8 +97,13 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     while len(parts) > 1:  # pairs of pairs: each element is copied log2(n) times, not n times
         pairs = zip(parts[::2], parts[1::2], strict=False)
         left = parts[-1:] if len(parts) % 2 else []
-        parts = [join(*matched("cat", a, b), dim=dim) for a, b in pairs] + left
+        parts = [_join(a, b, dim) for a, b in pairs] + left
     return parts[0]
+
+
+def _join(a: Tensor, b: Tensor, dim: int) -> Tensor:
+    """Two of any types; in most calls they have the same."""
+    return join.ran([a, b] if a.dtype is b.dtype else [*matched("cat", a, b)], {"dim": dim})
 
 
 @function(
@@ -115,7 +120,12 @@ def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     shapes = {t.shape for t in tensors}
     if len(shapes) > 1:
         raise ShapeError(f"stack: needs tensors of one shape, got {sorted(shapes)}")
-    return cat([unsqueeze(t, dim) for t in tensors], dim)
+    shape = tensors[0].shape if shapes else ()
+    d = shape_rules.dim_index(dim, len(shape) + 1, "stack")
+    if d == len(shape):
+        return cat([unsqueeze(t, d) for t in tensors], d)
+    # The same elements in the same order as behind one another.
+    return reshape(cat(tensors, d), (*shape[:d], len(tensors), *shape[d:]))
 
 
 def _at_least(ndim: int, x: Tensor) -> Tensor:
