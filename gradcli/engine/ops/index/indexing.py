@@ -156,13 +156,13 @@ def taken(plan: Plan, view: Tensor) -> Tensor:
     flat, picked = flat_positions(plan.name, plan.picks)
     dims = [d for pick in plan.picks for d in pick.dims]
     if len(dims) == 1 and len(picked) == 1:
-        return index_select(view, flat, dim=dims[0])
+        return index_select.ran([view, flat], {"dim": dims[0]})
     form = layout(view.shape, plan.picks)
     if form.order != tuple(range(view.ndim)):
         view = permute(view, form.order)
     result = form.result(picked)
-    rows = reshape(view, (*form.before, form.size, *form.behind))
-    rows = index_select(rows, flat, dim=len(form.before))
+    rows = reshape.ran([view], {"shape": (*form.before, form.size, *form.behind)})
+    rows = index_select.ran([rows, flat], {"dim": len(form.before)})
     return rows if len(picked) == 1 else reshape(rows, result)
 
 
@@ -174,6 +174,9 @@ def planned(name: str, shape: Shape, index: object, *, numbers_pick: bool = Fals
 
     With `numbers_pick` tensors without dimensions pick too, unless others do, and are not read.
     """
+    if isinstance(index, Tensor) and index.ndim and index.dtype is dtypes.int64 and shape:
+        rows = Pick(range(1), shape[0], index, 0)  # as in most calls: x[rows]
+        return Plan(name, (EVERYTHING,) * len(shape), (rows,))
     given = index if isinstance(index, tuple) else (index,)
     parts = _spelled_out(name, [_part(name, part) for part in given], shape)
     numbers_pick = numbers_pick and not any(isinstance(p, Tensor) and p.ndim for p in parts)

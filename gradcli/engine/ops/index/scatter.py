@@ -313,6 +313,8 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
             "dimensions"
         )
     d = shape_rules.dim_index(dim, input.ndim, "take_along_dim")
+    if input.shape == indices.shape:
+        return gather(input, d, indices)
 
     def others(shape: Shape, size: int) -> Shape:
         return (*shape[:d], size, *shape[d + 1 :])

@@ -122,6 +122,11 @@ def _sizes(parts: Sequence[_Named]) -> dict[str | int, int]:
     return sizes
 
 
+def _shaped(x: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """In most calls the shape is the tensor's own."""
+    return x if x.shape == shape else reshape(x, shape)
+
+
 def _pair(a: _Named, b: _Named, kept: set[str | int]) -> _Named:
     """Two operands contracted over all letters that are not `kept`."""
     both = set(a.letters) & set(b.letters)
@@ -140,9 +145,10 @@ def _pair(a: _Named, b: _Named, kept: set[str | int]) -> _Named:
         prod(part) for part in (a.sizes(batch), a.sizes(left), b.sizes(right), a.sizes(summed))
     )
     if summed and a.tensor.is_floating_point():
-        x = reshape(a.ordered([*batch, *left, *summed]), (lots, rows, n))
-        y = reshape(b.ordered([*batch, *summed, *right]), (lots, n, columns))
-        return _Named(reshape(matmul(x, y), sizes), names)
+        front = (lots,) if batch else ()
+        x = _shaped(a.ordered([*batch, *left, *summed]), (*front, rows, n))
+        y = _shaped(b.ordered([*batch, *summed, *right]), (*front, n, columns))
+        return _Named(_shaped(matmul(x, y), sizes), names)
     x = reshape(a.ordered([*batch, *left, *summed]), (lots, rows, 1, n))
     y = reshape(b.ordered([*batch, *right, *summed]), (lots, 1, columns, n))
     product = mul(x, y)

@@ -177,7 +177,7 @@ class AttentionOp(Op[Tensor]):
             except (GradcliError, OverflowError, ValueError) as error:
                 self._refuse_numbers(error, options)
                 raise
-        return super().__call__(query, key, value, mask, **options)
+        return self.ran([query, key, value, mask], options)
 
 
 def attention_forward(
