@@ -36,12 +36,12 @@ class Training:
     def __call__(self, x: Any, target: Any) -> Any:
         """A step with a constant of Python's and one that is the same in every step."""
         self.optimizer.zero_grad()
-        steps = engine.arange(8, dtype=engine.float32) * 0.5
+        steps = engine.arange(64, dtype=engine.float32).reshape(8, 8) * 0.5
         loss = F.cross_entropy(self.model(x - engine.tensor(self.mean) + steps), target)
         loss.backward()
         optim.clip_grad_norm_(self.model.parameters(), 1.0)
         self.optimizer.step()
-        return loss
+        return loss + steps[0, 0]  # which lies in the arena until here
 
 
 class Rounded(Training):
