@@ -6,9 +6,10 @@ The terms are rows of csrc/scalar_ops.h, with slopes for both sides.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from gradcli.engine import table
-from gradcli.engine.array import Array, empty, run, scalar
+from gradcli.engine.array import Array, result, scalar
 from gradcli.engine.device.kernels import FACTS
 from gradcli.engine.op import Op, op
 from gradcli.engine.ops.along import floats, match
@@ -67,8 +68,8 @@ def mse_loss(input: Array, target: Array, *, reduction: str = "mean") -> Array:
         raise ShapeError(
             f"mse_loss: input {input.shape} and target {target.shape} must have one shape"
         )
-    loss = empty((input.numel,) if mode == 0 else (1,), input.dtype)
-    run("mse", _flat(input), _flat(target), loss, sizes=(mode,))
+    about: Any = {"shape": (input.numel,) if mode == 0 else (1,), "dtype": input.dtype}
+    loss = result("mse", _flat(input), _flat(target), sizes=(mode,), **about)
     return loss.reshape(input.shape if mode == 0 else ())
 
 
@@ -84,8 +85,9 @@ def mse_loss_gradient(
     a, b = _flat(input), _flat(target)
 
     def slope(first: Array, second: Array) -> Array:
-        out = empty(first.shape, first.dtype)
-        run("mse_backward", first, second, _flat(grad), out, sizes=(REDUCTIONS.index(reduction),))
+        about: Any = {"shape": first.shape, "dtype": first.dtype}
+        sizes = (REDUCTIONS.index(reduction),)
+        out = result("mse_backward", first, second, _flat(grad), sizes=sizes, **about)
         return out.reshape(input.shape)
 
     return slope(a, b) if needs[0] else None, slope(b, a) if needs[1] else None
@@ -128,16 +130,15 @@ def paired(
         raise ShapeError(
             f"{name}: input {input.shape} and target {target.shape} must have one shape"
         )
-    terms = empty(input.shape, input.dtype)
-    run(kernel, input, target, terms, options=options)
+    dtype = input.dtype
+    terms = result(kernel, input, target, shape=input.shape, dtype=dtype, options=options)
     if reduction == "none":
         return terms
-    out, flat = empty((1, 1, 1), input.dtype), terms.reshape((1, input.numel, 1))
+    flat = terms.reshape((1, input.numel, 1))
     if reduction == "sum":
-        run("sum", flat, out)
-    else:
-        run("mean", flat, out, options=(_divisor(input, reduction),))
-    return out.reshape(())
+        return result("sum", flat, shape=(1, 1, 1), dtype=dtype).reshape(())
+    divisor = (_divisor(input, reduction),)
+    return result("mean", flat, shape=(1, 1, 1), dtype=dtype, options=divisor).reshape(())
 
 
 def _divisor(input: Array | Tensor, reduction: str) -> int:
@@ -160,12 +161,12 @@ def paired_slopes(
     if reduction not in ("none", "sum"):
         share = scalar(1 / max(_divisor(input, reduction), 1), grad.dtype)
         grad = map_binary("mul", grad, share)
-    gradients: list[Array | None] = []
-    for side, need in zip((f"{kernel}_backward_a", f"{kernel}_backward_b"), needs, strict=False):
-        out = empty(input.shape, input.dtype) if need else None
-        if out is not None:
-            run(side, input, target, input, grad.expand(input.shape), out, options=options)
-        gradients.append(out)
+    inputs = input, target, input, grad.expand(input.shape)
+    about: Any = {"shape": input.shape, "dtype": input.dtype, "options": options}
+    gradients = [
+        result(side, *inputs, **about) if need else None
+        for side, need in zip((f"{kernel}_backward_a", f"{kernel}_backward_b"), needs, strict=False)
+    ]
     return (*gradients, *(None for _ in needs[2:]))
 
 

@@ -32,7 +32,7 @@ Contracted = int | Sequence[int | Sequence[int]]  # how many, or which of a and 
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """Each element of one vector times each of another: y[i, j] = a[i] b[j]."""
     _vectors("outer", input, vec2)
-    return mul(reshape(input, (input.numel(), 1)), vec2)
+    return mul(reshape.ran([input], {"shape": (input.numel(), 1)}), vec2)
 
 
 @function(samples=_VECTORS)

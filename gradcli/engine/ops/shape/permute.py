@@ -46,12 +46,16 @@ _SWAPS = [((3, 5), 0, 1), ((2, 1, 4), -1, 0), ((2, 3), 1, 1), ((), 0, -1), ((2, 
 @function(shares="view", samples=[sample(s, dim0=a, dim1=b) for s, a, b in _SWAPS])
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """A view with two dimensions exchanged."""
-    order = list(range(input.ndim))
     a = shape_rules.dim_index(dim0, input.ndim, "transpose")
     b = shape_rules.dim_index(dim1, input.ndim, "transpose")
+    return _exchanged(input, a, b)
+
+
+def _exchanged(input: Tensor, a: int, b: int) -> Tensor:
+    order = list(range(input.ndim))
     if order:
         order[a], order[b] = order[b], order[a]
-    return permute(input, dims=order)
+    return permute.ran([input], {"dims": tuple(order)})
 
 
 @function(
@@ -63,7 +67,7 @@ def t(input: Tensor) -> Tensor:
     """A matrix transposed; vectors and numbers as they are."""
     if input.ndim > 2:
         raise ShapeError(f"t: at most 2 dimensions, got shape {input.shape}; use transpose")
-    return transpose(input, 0, 1) if input.ndim == 2 else input
+    return _exchanged(input, 0, 1) if input.ndim == 2 else input
 
 
 _MOVES = [

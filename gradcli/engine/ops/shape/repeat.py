@@ -23,8 +23,9 @@ from gradcli.wording import quantity
 
 def _repeated(x: Tensor, outer: int, times: int, inner: int, shape: Shape) -> Tensor:
     """Each block of `inner` elements `times` times behind itself, in a new shape."""
-    block = expand(reshape(x, (outer, 1, inner)), (outer, times, inner))
-    return own_memory(reshape(block, shape), x)  # a row of one number is a view of it
+    rows = reshape.ran([x], {"shape": (outer, 1, inner)})
+    block = expand.ran([rows], {"size": (outer, times, inner)})
+    return own_memory(reshape.ran([block], {"shape": shape}), x)  # one number is a view of it
 
 
 @function(

@@ -101,7 +101,8 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     if first > last:
         raise OptionError(f"flatten: start_dim {start_dim} comes after end_dim {end_dim}")
     merged = shape_rules.numel(input.shape[first : last + 1])
-    return reshape(input, (*input.shape[:first], merged, *input.shape[last + 1 :]))
+    shape = (*input.shape[:first], merged, *input.shape[last + 1 :])
+    return reshape.ran([input], {"shape": shape})
 
 
 @function(
@@ -117,8 +118,8 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 def squeeze(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     """Without its dimensions of size 1, or without those named."""
     dims = shape_rules.dim_set(dim, input.ndim, "squeeze")
-    sizes = [s for d, s in enumerate(input.shape) if s != 1 or d not in dims]
-    return reshape(input, sizes)
+    sizes = tuple([s for d, s in enumerate(input.shape) if s != 1 or d not in dims])
+    return reshape.ran([input], {"shape": sizes})
 
 
 @function(
@@ -133,7 +134,7 @@ def squeeze(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """With one more dimension, of size 1, at `dim`."""
     at = shape_rules.dim_index(dim, input.ndim + 1, "unsqueeze")
-    return reshape(input, (*input.shape[:at], 1, *input.shape[at:]))
+    return reshape.ran([input], {"shape": (*input.shape[:at], 1, *input.shape[at:])})
 
 
 @function(

@@ -147,7 +147,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
         raise OptionError(f"chunk: chunks must be a positive whole number, got {chunks!r}")
     d = _dim("chunk", input.shape, dim)
     size = -(-input.shape[d] // chunks)
-    return split(input, split_size=size or [0] * chunks, dim=d)
+    return split.ran([input], {"split_size": size or [0] * chunks, "dim": d})
 
 
 @function(
@@ -166,8 +166,9 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     d = _dim("unbind", input.shape, dim)
     if input.shape[d] == 0:
         return ()
-    shape = (*input.shape[:d], *input.shape[d + 1 :])
-    return tuple(reshape(part, shape) for part in split(input, split_size=1, dim=d))
+    shape = {"shape": (*input.shape[:d], *input.shape[d + 1 :])}
+    parts = split.ran([input], {"split_size": 1, "dim": d})
+    return tuple([reshape.ran([part], shape) for part in parts])
 
 
 _MOST_EMPTY = 1 << 16  # parts of tensor_split that hold nothing
