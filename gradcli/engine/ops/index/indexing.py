@@ -104,14 +104,17 @@ class Layout:
 
 def layout(view: Shape, picks: Sequence[Pick]) -> Layout:
     """In place where the dimensions are neighbours, otherwise in front."""
-    dims = [d for pick in picks for d in pick.dims]
-    neighbours = dims == list(range(dims[0], dims[0] + len(dims)))
+    return _layout(view, tuple([d for pick in picks for d in pick.dims]))
+
+
+@shapes.remembered
+def _layout(view: Shape, dims: Shape) -> Layout:
+    neighbours = dims == tuple(range(dims[0], dims[0] + len(dims)))
     rest = [d for d in range(len(view)) if d not in dims]
     first = dims[0] if neighbours else 0
     before, behind = rest[:first], rest[first:]
-    size = shapes.numel(tuple(pick.size for pick in picks))
-    sizes = [tuple(view[d] for d in part) for part in (before, behind)]
-    return Layout((*before, *dims, *behind), sizes[0], size, sizes[1])
+    sizes = [tuple(view[d] for d in part) for part in (before, dims, behind)]
+    return Layout((*before, *dims, *behind), sizes[0], shapes.numel(sizes[1]), sizes[2])
 
 
 def flat_positions(name: str, picks: Sequence[Pick]) -> tuple[Tensor, Shape]:
@@ -174,10 +177,11 @@ def planned(name: str, shape: Shape, index: object, *, numbers_pick: bool = Fals
 
     With `numbers_pick` tensors without dimensions pick too, unless others do, and are not read.
     """
-    if isinstance(index, Tensor) and index.ndim and index.dtype is dtypes.int64 and shape:
-        rows = Pick(range(1), shape[0], index, 0)  # as in most calls: x[rows]
-        return Plan(name, (EVERYTHING,) * len(shape), (rows,))
     given = index if isinstance(index, tuple) else (index,)
+    alone = _whole_slices_beside(given) if len(given) <= len(shape) else []
+    if alone:
+        found = tuple([Pick(range(d, d + 1), shape[d], x, d) for d, x in alone])
+        return Plan(name, (EVERYTHING,) * len(shape), found)
     parts = _spelled_out(name, [_part(name, part) for part in given], shape)
     numbers_pick = numbers_pick and not any(isinstance(p, Tensor) and p.ndim for p in parts)
     plain: list[Any] = []
@@ -196,6 +200,17 @@ def planned(name: str, shape: Shape, index: object, *, numbers_pick: bool = Fals
             seen += len(pick.dims)
         source += _used(part)
     return Plan(name, tuple(plain), tuple(picks))
+
+
+def _whole_slices_beside(parts: Sequence[object]) -> list[tuple[int, Tensor]]:
+    """The index tensors, by dimension, where all else is `:` as in most calls; or none."""
+    found = []
+    for d, part in enumerate(parts):
+        if isinstance(part, Tensor) and part.ndim and part.dtype is dtypes.int64:
+            found.append((d, part))
+        elif not isinstance(part, slice) or part != EVERYTHING:
+            return []
+    return found
 
 
 def _part(name: str, part: object) -> Any:
