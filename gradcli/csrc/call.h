@@ -64,6 +64,10 @@ gc_tensor *gc_run_new(int32_t kernel, const gc_tensor *const *tensors, int32_t n
 /* An elementwise kernel on tensors of one shape, which its result has too; b may be one number, or
  * NULL. */
 gc_tensor *gc_map_new(int32_t kernel, int32_t dtype, const gc_tensor *a, const gc_tensor *b);
+/* The product of a matrix or row with a matrix or column, by the kernel that takes batches of
+ * matrices; bias may be NULL. */
+gc_tensor *gc_product_new(int32_t kernel, const gc_tensor *a, const gc_tensor *b,
+                          const gc_tensor *bias);
 int gc_check(const gc_call *call, gc_error *error);
 
 /* What a kernel makes of a call: its phases, and the tasks and scratch of each. */

@@ -207,6 +207,21 @@ def mapped(number: int, a: Array, b: Array | None = None, dtype: DType | None = 
     return None if made is None else _whole(made, a.shape, dtype or of)
 
 
+def multiplied(a: Array, b: Array, bias: Array | None = None) -> Array | None:
+    """The shortest way to the product of a matrix or row with a matrix or column."""
+    dtype = a.dtype
+    if not (dtype is float32 or dtype is float64) or place.devices:
+        return None
+    if recording.current() is not None or b.dtype is not dtype:
+        return None
+    made = cpu.multiplied(
+        a._descriptor or a.descriptor,
+        b._descriptor or b.descriptor,
+        cpu.NULL if bias is None else bias.descriptor,
+    )
+    return None if made is None else _whole(made, (*a.shape[:-1], *b.shape[1:]), dtype)
+
+
 def _whole(tensor: Any, shape: Shape, dtype: DType) -> Array:
     """The array that a gc_tensor is whose memory goes with it."""
     storage = Storage(tensor.data, tensor.nbytes, None, True, None, tensor)

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from short_ways import close_short_ways
 
 from gradcli import engine
-from gradcli.engine.device import cpu
+from gradcli.engine import nn
 from gradcli.engine.device.cpu import KERNELS
 from gradcli.engine.device.kernels import ffi, lib
 from gradcli.engine.op import declared_ops
 from gradcli.engine.ops.elementwise.family import BinaryOp, UnaryOp
+from gradcli.errors import DTypeError, ShapeError
 
 ADD = KERNELS["add"]
 
@@ -80,7 +82,7 @@ def test_the_shortest_way_gives_what_the_others_give(
     square = engine.rand(6, 6, dtype=dtype)
     calls += [(square.t(), square), (square[0], square[:, 1])] if isinstance(op, BinaryOp) else []
     short = [op(*call) for call in calls]
-    monkeypatch.setattr(cpu, "mapped", lambda *_: None)
+    close_short_ways(monkeypatch)
     for call, y in zip(calls, short, strict=True):
         other = op(*call)
         assert (other.shape, other.stride(), other.dtype) == (y.shape, y.stride(), y.dtype)
@@ -97,3 +99,32 @@ def test_the_shortest_way_is_closed_to_what_must_be_seen() -> None:
         a = engine.full((3,), number)
         assert step(a).tolist() == (a + a).exp().tolist()
     assert step.why_not == ""
+
+
+@pytest.mark.parametrize("dtype", [engine.float32, engine.float64])
+@pytest.mark.parametrize("sizes", [(1, 1, 1), (3, 5, 4), (17, 40, 33), (0, 3, 2), (2, 0, 3)])
+def test_products_have_one_answer_by_either_way(
+    sizes: tuple[int, int, int], dtype: engine.DType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    m, k, n = sizes
+    a, b = engine.randn(m, k, dtype=dtype), engine.randn(k, n, dtype=dtype)
+    row, strided = engine.randn(k, dtype=dtype), engine.randn(k, 3, dtype=dtype)[:, 1]
+    pairs = [(a, b), (row, b), (a, row), (row, row), (b.t(), a.t()), (a, b.t().contiguous().t())]
+    pairs += [(strided, b), (a, strided), (strided, row)]
+    short = [x @ y for x, y in pairs]
+    weight, bias = engine.randn(n, k, dtype=dtype), engine.randn(n, dtype=dtype)
+    short += [nn.functional.linear(a, weight, bias), nn.functional.linear(a, weight)]
+    close_short_ways(monkeypatch)
+    other = [x @ y for x, y in pairs]
+    other += [nn.functional.linear(a, weight, bias), nn.functional.linear(a, weight)]
+    for x, y in zip(short, other, strict=True):
+        assert (x.shape, x.stride()) == (y.shape, y.stride())
+        assert bytes(x.memoryview()) == bytes(y.memoryview())
+
+
+def test_products_that_do_not_fit_are_refused_by_name() -> None:
+    for a, b in (((3, 5), (4, 5)), ((3, 5), (4,)), ((5,), (4, 5)), ((), (3,)), ((3,), ())):
+        with pytest.raises(ShapeError, match=r"^matmul: "):
+            engine.zeros(a) @ engine.zeros(b)
+    with pytest.raises(DTypeError, match=r"^matmul: other is float64 and x float32"):
+        engine.zeros(2, 2) @ engine.zeros(2, 2, dtype=engine.float64)

@@ -170,3 +170,37 @@ gc_tensor *gc_map_new(int32_t kernel, int32_t dtype, const gc_tensor *a, const g
   const gc_tensor *const tensors[2] = {a, b};
   return gc_run_new(kernel, tensors, b ? 2 : 1, NULL, 0, NULL, 0, dtype, a->ndim, a->shape);
 }
+
+/* The same elements as a batch of one matrix of these sizes. */
+static gc_tensor as_batch(const gc_tensor *t, int64_t rows, int64_t row_stride, int64_t columns,
+                          int64_t stride) {
+  gc_tensor batch = *t;
+  batch.ndim = 3;
+  batch.shape[0] = batch.stride[0] = 1;
+  batch.shape[1] = rows, batch.stride[1] = row_stride;
+  batch.shape[2] = columns, batch.stride[2] = stride;
+  return batch;
+}
+
+gc_tensor *gc_product_new(int32_t kernel, const gc_tensor *a, const gc_tensor *b,
+                          const gc_tensor *bias) {
+  last_error = (gc_error){.status = GC_BAD_CALL};
+  if (a->ndim < 1 || a->ndim > 2 || b->ndim < 1 || b->ndim > 2)
+    return NULL;
+  const bool row = a->ndim == 1, column = b->ndim == 1;
+  const int64_t m = row ? 1 : a->shape[0], n = column ? 1 : b->shape[1];
+  const int64_t shape[2] = {row ? n : m, n};
+  gc_tensor *made = gc_tensor_new(a->dtype, 2 - row - column, shape);
+  if (!made)
+    return NULL;
+  const gc_tensor left = as_batch(a, m, row ? 1 : a->stride[0], a->shape[!row], a->stride[!row]);
+  const gc_tensor right = as_batch(b, b->shape[0], b->stride[0], n, column ? 1 : b->stride[1]);
+  const gc_tensor out = as_batch(made, m, n, n, 1);
+  const gc_tensor nothing = {.dtype = a->dtype, .ndim = 1, .stride = {1}};
+  const gc_tensor *const tensors[4] = {&left, &right, bias ? bias : &nothing, &out};
+  if (run_parts(kernel, tensors, 4, NULL, NULL, 0, NULL, 0)) {
+    gc_tensor_free(made);
+    return NULL;
+  }
+  return made;
+}

@@ -86,6 +86,7 @@ def no_memory(nbytes: int) -> DeviceError:
 
 
 _new, _run_new, _map_new = lib.gc_tensor_new, lib.gc_run_new, lib.gc_map_new
+_product_new = lib.gc_product_new
 _free, _gc = lib.gc_tensor_free, ffi.gc
 
 
@@ -136,6 +137,16 @@ def computed(
 def mapped(number: int, dtype: DType, a: Any, b: Any) -> Any:
     """The same by an elementwise kernel of this number, on one or two of one shape."""
     made = _map_new(number, dtype.code, a, b)
+    if not made:
+        return None
+    for look in looking:
+        look()
+    return _gc(made, _free)
+
+
+def multiplied(a: Any, b: Any, bias: Any) -> Any:
+    """The same of a matrix or row with a matrix or column, and a bias or NULL."""
+    made = _product_new(KERNELS["matmul"], a, b, bias)
     if not made:
         return None
     for look in looking:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
+from short_ways import close_short_ways
 
 from gradcli import engine
 from gradcli.engine import gradcheck
@@ -53,7 +54,7 @@ def one_thread(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """One thread, so that its own scratch ends the block; all calls with scratch of exact size."""
     before = cpu.threads()
     cpu.set_threads(1)
-    monkeypatch.setattr(cpu, "computed", lambda *_: None)  # so that every call is one of `run`
+    close_short_ways(monkeypatch)
     monkeypatch.setattr(cpu, "run", run_with_exact_scratch)
     yield
     cpu.set_threads(before)

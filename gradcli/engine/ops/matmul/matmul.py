@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gradcli.engine import shape as shapes
 from gradcli.engine import table
-from gradcli.engine.array import Array, nothing, result, unbroadcast
+from gradcli.engine.array import Array, multiplied, nothing, result, unbroadcast
 from gradcli.engine.composite import function
 from gradcli.engine.op import op
 from gradcli.engine.ops.along import floats, match
@@ -37,11 +37,16 @@ def _batch(x: Array, batch: Shape) -> Array:
 
 def product(a: Array, b: Array, bias: Array | None = None) -> Array:
     """The products of the last two dimensions (of at least two), the others broadcast."""
+    options = product_options(a.dtype)
+    if len(a.shape) == len(b.shape) == 2 and not options:
+        out = multiplied(a, b, bias)
+        if out is not None:
+            return out
     batch = shapes.broadcast(a.shape[:-2], b.shape[:-2], "matmul")
     start = nothing(a.dtype) if bias is None else bias.contiguous()
     sizes = shapes.numel(batch), a.shape[-2], b.shape[-1]
     operands = _batch(a, batch), _batch(b, batch), start
-    out = result("matmul", *operands, shape=sizes, dtype=a.dtype, options=product_options(a.dtype))
+    out = result("matmul", *operands, shape=sizes, dtype=a.dtype, options=options)
     if not batch:
         return out.view(sizes[1:], out.strides[1:])
     return out.reshape((*batch, *sizes[1:]))
@@ -95,9 +100,11 @@ def _lift(a: Array, b: Array) -> tuple[Array, Array]:
 )
 def matmul(input: Array, other: Array) -> Array:
     """The matrix product input @ other of the last two dimensions; the others broadcast."""
+    if len(input.shape) < 3 > len(other.shape) and not product_options(input.dtype):
+        out = multiplied(input, other)
+        if out is not None:
+            return out
     _check(input, other)
-    if len(input.shape) == len(other.shape) == 2:
-        return product(input, other)
     a, b = _lift(input, other)
     if b.ndim == 2 and a.ndim > 2:
         out = product(_rows(a), b).reshape((*a.shape[:-1], b.shape[-1]))

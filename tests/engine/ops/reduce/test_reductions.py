@@ -8,10 +8,10 @@ import struct
 from typing import Any
 
 import pytest
+from short_ways import close_short_ways
 
 from gradcli import engine
 from gradcli.engine import array
-from gradcli.engine.device import cpu
 from gradcli.errors import GradcliError, ShapeError
 
 NAN = math.nan
@@ -184,7 +184,7 @@ def test_a_gradient_over_dimensions_apart_is_summed_where_it_lies(
         kernels.append(kernel)
         run(kernel, *arrays, **more)
 
-    monkeypatch.setattr(cpu, "computed", lambda *_: None)  # so that every call is one of `run`
+    close_short_ways(monkeypatch)
     monkeypatch.setattr(array, "run", spy)
     found = array.unbroadcast(grad.array, (1, 3, 1, 1))
     monkeypatch.undo()
