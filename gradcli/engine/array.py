@@ -192,15 +192,15 @@ def result(
 
 
 def mapped(number: int, a: Array, b: Array | None = None, dtype: DType | None = None) -> Any:
-    """The same of an elementwise kernel of this number on floats of one type and shape.
+    """The same of an elementwise kernel of this number on floats of one type.
 
-    b may be one number. It is the shortest way; None where it is not open, or `result` says why.
+    b is repeated to a's shape. It is the shortest way; None where it is not open, or does not fit.
     """
     of, second = a.dtype, cpu.NULL
     if not (of is float32 or of is float64) or place.devices or recording.current() is not None:
         return None
     if b is not None:
-        if (b.shape != a.shape and b.shape) or b.dtype is not of:
+        if b.dtype is not of:
             return None
         second = b._descriptor or b.descriptor
     made = cpu.mapped(number, dtype or of, a._descriptor or a.descriptor, second)

@@ -80,7 +80,10 @@ def test_the_shortest_way_gives_what_the_others_give(
         x, y = (engine.rand(*shape, dtype=dtype) + 0.25 for _ in range(2))
         calls += [(x, y), (x, 0.75), (x, 3), (x, y.sum())] if isinstance(op, BinaryOp) else [(x,)]
     square = engine.rand(6, 6, dtype=dtype)
-    calls += [(square.t(), square), (square[0], square[:, 1])] if isinstance(op, BinaryOp) else []
+    if isinstance(op, BinaryOp):
+        calls += [(square.t(), square), (square[0], square[:, 1]), (square, square[1])]
+        calls += [(square, square[:, 1:2]), (square[1], square), (square[:, 2:3], square[2:3])]
+        calls += [(engine.zeros(0, 6, dtype=dtype), square[0]), (square[:1], square[:, :1])]
     short = [op(*call) for call in calls]
     close_short_ways(monkeypatch)
     for call, y in zip(calls, short, strict=True):

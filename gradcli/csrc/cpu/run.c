@@ -156,18 +156,28 @@ gc_tensor *gc_run_new(int32_t kernel, const gc_tensor *const *tensors, int32_t n
   return made;
 }
 
-gc_tensor *gc_map_new(int32_t kernel, int32_t dtype, const gc_tensor *a, const gc_tensor *b) {
-  gc_tensor repeated;
-  if (b && b->ndim == 0) {
-    repeated = *a;
-    repeated.data = b->data;
-    repeated.nbytes = b->nbytes;
-    repeated.offset = b->offset;
-    repeated.dtype = b->dtype;
-    memset(repeated.stride, 0, sizeof repeated.stride);
-    b = &repeated;
+/* A tensor repeated to the shape of another; false where it does not fit. */
+static bool repeat_as(gc_tensor *t, const gc_tensor *like) {
+  const int32_t more = like->ndim - t->ndim;
+  if (more < 0)
+    return false;
+  for (int32_t d = like->ndim - 1; d >= 0; d--) {
+    const int64_t size = d < more ? 1 : t->shape[d - more];
+    if (size != like->shape[d] && size != 1)
+      return false;
+    t->stride[d] = size == like->shape[d] && d >= more ? t->stride[d - more] : 0;
+    t->shape[d] = like->shape[d];
   }
-  const gc_tensor *const tensors[2] = {a, b};
+  t->ndim = like->ndim;
+  return true;
+}
+
+gc_tensor *gc_map_new(int32_t kernel, int32_t dtype, const gc_tensor *a, const gc_tensor *b) {
+  last_error = (gc_error){.status = GC_BAD_SHAPE};
+  gc_tensor second = b ? *b : *a;
+  if (b && !repeat_as(&second, a))
+    return NULL;
+  const gc_tensor *const tensors[2] = {a, &second};
   return gc_run_new(kernel, tensors, b ? 2 : 1, NULL, 0, NULL, 0, dtype, a->ndim, a->shape);
 }
 
