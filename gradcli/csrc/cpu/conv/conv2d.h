@@ -103,29 +103,9 @@ static inline int gc_pass_plan(const gc_pass *p, gc_plan *plan) {
 }
 #endif
 
-/* ---- phase 0 ---- */
+#include "conv2d_pack.h"
 
-/* Panels from .. to - 1 of one group's weights for one sweep: of filter after filter the weights of
- * each step lie together. */
-static void NAME(pack_filters)(const gc_pass *p, const gc_sweep *sweep, const REAL *weight,
-                               int64_t from, int64_t to, REAL *packed) {
-  const gc_conv2d *s = &p->s;
-  const int64_t window = s->kh * s->kw, filter = p->back ? window : s->depth;
-  const int64_t channel = p->back ? s->depth : window;
-  for (int64_t i = from * p->panel; i < gc_min(to * p->panel, p->filters); i += p->panel) {
-    const int64_t m = gc_min(p->panel, p->filters - i);
-    REAL *at = packed + i * sweep->depth;
-    for (int64_t t = 0; t < sweep->row.taps; t++)
-      for (int64_t c = 0; c < sweep->channels; c++)
-        for (int64_t u = 0; u < sweep->column.taps; u++, at += m) {
-          const int64_t tap = (sweep->row.first + t * sweep->row.next) * s->kw +
-                              sweep->column.first + u * sweep->column.next;
-          const REAL *w = weight + i * filter + c * channel + tap;
-          for (int64_t j = 0; j < m; j++)
-            at[j] = w[j * filter];
-        }
-  }
-}
+/* ---- phase 0 ---- */
 
 static void NAME(prepare)(const gc_job *job, const gc_pass *p, const REAL *weight) {
   const int64_t panels = p->s.groups * p->panels;
