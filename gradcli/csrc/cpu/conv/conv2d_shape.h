@@ -204,18 +204,23 @@ static inline gc_sweep gc_sweep_back(const gc_conv2d *s, int64_t row, int64_t co
   return sweep;
 }
 
-/* The matrix of windows has a row for each (row tap, channel, column tap): where it begins in the
- * copy. Row taps stand first, so that those which meet nothing but padding can be left out. */
+/* Where the row of the matrix of windows that belongs to a tap of a channel begins in the copy. */
+static inline int64_t gc_sweep_offset(const gc_sweep *s, int64_t row, int64_t channel,
+                                      int64_t column) {
+  const int64_t band = gc_tap_band(&s->row, &s->rows, row) * s->columns.bands +
+                       gc_tap_band(&s->column, &s->columns, column);
+  return channel * s->plane + band * s->band +
+         gc_tap_skip(&s->row, &s->rows, row) * s->columns.extent +
+         gc_tap_skip(&s->column, &s->columns, column);
+}
+
+/* All rows: (row tap, channel, column tap). Row taps stand first, so that those which meet nothing
+ * but padding can be left out. */
 static inline void gc_sweep_offsets(const gc_sweep *s, int64_t *to) {
   for (int64_t t = 0; t < s->row.taps; t++)
     for (int64_t c = 0; c < s->channels; c++)
-      for (int64_t u = 0; u < s->column.taps; u++) {
-        const int64_t band = gc_tap_band(&s->row, &s->rows, t) * s->columns.bands +
-                             gc_tap_band(&s->column, &s->columns, u);
-        *to++ = c * s->plane + band * s->band +
-                gc_tap_skip(&s->row, &s->rows, t) * s->columns.extent +
-                gc_tap_skip(&s->column, &s->columns, u);
-      }
+      for (int64_t u = 0; u < s->column.taps; u++)
+        *to++ = gc_sweep_offset(s, t, c, u);
 }
 
 typedef struct {

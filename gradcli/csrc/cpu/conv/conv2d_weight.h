@@ -5,49 +5,132 @@
 enum {
   GC_CONV2D_MAX_RUNS = 16,
   GC_CONV2D_PARTIAL = 1 << 21, /* bytes of all runs together */
-  GC_CONV2D_BATCH = 1 << 18    /* bytes that the images of a batch take */
+  GC_CONV2D_BATCH = 1 << 18,   /* bytes that the images of a batch take */
+  GC_CONV2D_BLOCK = 9 << 14,   /* bytes of sums that stay in the second cache */
+  GC_CONV2D_WIDTH = 128,       /* filters of such a block */
+  GC_CONV2D_NARROW = 8,        /* columns where those that meet padding count */
+  GC_CONV2D_PIECES = 64,       /* chains of a tile, one after the other */
+  GC_CONV2D_ADDED = 64         /* weights of each filter that a task of phase 1 adds up */
 };
 
-/* How the images are cut. A run is summed up by itself; of its images `batch` are copied at a time,
- * so that the sums stay in registers while they last. */
+/* How the images are cut. A run is summed up by itself; of its images `batch` at a time, `chunk`
+ * rows of each, are one chain of sums in registers. A task sums up a block of a run: some channels
+ * by some filters, which stay in the cache while all images pass. */
 typedef struct {
   gc_conv2d s;
-  gc_sweep sweep;
-  int64_t runs, batch;
-  int64_t filters;  /* rounded up to whole vectors */
-  int64_t elements; /* of a copy, in whole vectors ... */
-  int64_t masks;    /* ... and of its masks */
-  int64_t across;   /* rows of the matrix of windows that belong to one row tap */
-  int64_t step;     /* rows of a tile; none has rows of two ... */
-  int64_t whole;    /* ... runs of so many */
-  int64_t block;    /* rows of the matrix of windows that a task of phase 1 adds up */
+  gc_sweep sweep; /* of a block's channels; its chunk is what a copy holds */
+  int64_t runs, batch, chunk;
+  int64_t filters;         /* rounded up to whole vectors */
+  int64_t channels, width; /* of a block */
+  int64_t down, across;    /* blocks of a group: of channels, of filters */
+  int64_t images;          /* that are copied at a time */
+  int64_t elements;        /* of a copy, in whole vectors ... */
+  int64_t masks;           /* ... and of its masks */
+  int64_t tile;            /* rows that it has at most */
+  bool narrow;             /* columns of outputs that meet padding are left out too */
 } gc_weight_pass;
 
+/* Rows of the matrix of windows that tiles may share. Tiles of one row tap leave out rows of
+ * outputs, tiles of one tap columns too; tiles of few rows would cost more than that. */
+static inline int64_t gc_weight_whole(const gc_weight_pass *p, int64_t channels) {
+  const int64_t row = p->s.c * p->s.kw;
+  return p->narrow ? channels : (4 * row < 3 * p->tile ? p->s.kh : 1) * channels * p->s.kw;
+}
+
+/* Where the row of a tap and a channel lies in a block of so many. */
+static inline int64_t gc_weight_row(const gc_weight_pass *p, int64_t channels, int64_t tap,
+                                    int64_t channel) {
+  const int64_t kw = p->s.kw;
+  return p->narrow ? tap * channels + channel : (tap / kw * channels + channel) * kw + tap % kw;
+}
+
+/* Blocks that the second cache holds, where a group's sums are more than twice as much. */
+static inline void gc_weight_cut(gc_weight_pass *p) {
+  const gc_conv2d *s = &p->s;
+  const int64_t window = s->kh * s->kw;
+  p->channels = s->c, p->width = p->filters, p->down = p->across = 1;
+  if (s->depth * p->filters * s->size <= 2 * GC_CONV2D_BLOCK || 4 * s->c * s->kw < 3 * p->tile)
+    return;
+  p->across = gc_ceil_div(p->filters, GC_CONV2D_WIDTH);
+  p->width = gc_whole(gc_ceil_div(p->filters, p->across), 2 * s->lanes);
+  p->across = gc_ceil_div(p->filters, p->width);
+  const int64_t rows = GC_CONV2D_BLOCK / (p->width * s->size);
+  int64_t most = gc_max(rows / window, gc_ceil_div(p->tile, s->kw));
+  if (p->narrow)
+    most = gc_max(p->tile, (most + p->tile / 2) / p->tile * p->tile);
+  p->channels = gc_ceil_div(s->c, gc_ceil_div(s->c, most));
+  p->down = gc_ceil_div(s->c, p->channels);
+}
+
+/* Elements that an image takes, its gradient too, where `rows` of its rows are copied. */
+static inline int64_t gc_weight_image(gc_weight_pass *p, int64_t rows) {
+  gc_sweep_layout(&p->sweep, rows, p->s.lanes);
+  p->elements = gc_sweep_elements(&p->sweep, p->s.lanes);
+  p->masks = gc_sweep_masks(&p->sweep, p->s.lanes);
+  return p->elements + rows * p->s.ow * gc_min(p->width, p->filters);
+}
+
+/* Of a block that holds less than a group's sums, as many images are copied as fit, or rows. */
+static inline void gc_weight_copies(gc_weight_pass *p) {
+  const gc_conv2d *s = &p->s;
+  const int64_t most = GC_CONV2D_BATCH / s->size;
+  int64_t chunks = gc_ceil_div(s->oh, gc_max(1, p->chunk));
+  chunks = gc_max(1, gc_min(GC_CONV2D_PIECES, chunks));
+  p->images = p->batch;
+  p->sweep.channels = p->channels;
+  while (gc_weight_image(p, gc_min(s->oh, chunks * p->chunk)) > most && chunks > 1)
+    chunks = gc_ceil_div(chunks, 2);
+  if (p->down * p->across == 1 || chunks * p->chunk < s->oh)
+    return;
+  const int64_t fit = most / gc_weight_image(p, s->oh) / p->batch;
+  p->images *= gc_max(1, gc_min(gc_min(fit, GC_CONV2D_PIECES / chunks),
+                                gc_ceil_div(s->images, p->runs * p->batch)));
+}
+
 static inline gc_weight_pass gc_weight_pass_of(const gc_conv2d *s, int64_t tile) {
-  gc_weight_pass p = {.s = *s, .sweep = gc_sweep_forward(s), .block = 16};
-  p.filters = gc_ceil_div(s->oc, s->lanes) * s->lanes;
+  gc_weight_pass p = {.s = *s, .sweep = gc_sweep_forward(s), .tile = tile};
+  p.filters = gc_whole(s->oc, s->lanes);
   const int64_t bytes = s->groups * s->depth * p.filters * s->size;
   p.runs = GC_CONV2D_MAX_RUNS;
   while (p.runs > 1 && p.runs * bytes > GC_CONV2D_PARTIAL)
     p.runs /= 2;
-  p.runs = gc_min(p.runs, s->images);
-  const int64_t chunk = gc_sweep_chunk(&p.sweep, s);
-  gc_sweep_layout(&p.sweep, chunk, s->lanes);
-  p.elements = gc_sweep_elements(&p.sweep, s->lanes);
-  p.masks = gc_sweep_masks(&p.sweep, s->lanes);
-  p.across = s->c * s->kw;
-  /* Tiles of one row tap leave out rows of outputs; tiles of few rows would cost more than that. */
-  const int64_t whole = 4 * p.across < 3 * tile ? s->depth : p.across;
-  p.step = gc_ceil_div(whole, gc_ceil_div(whole, tile));
-  p.whole = whole;
-  const int64_t image = (p.elements + chunk * s->ow * p.filters) * s->size;
-  p.batch = gc_max(1, gc_min(GC_CONV2D_BATCH / image, gc_ceil_div(s->images, gc_max(1, p.runs))));
-  p.batch = chunk < s->oh ? 1 : p.batch;
+  p.runs = gc_max(1, gc_min(p.runs, s->images));
+  p.width = p.filters;
+  p.chunk = gc_sweep_chunk(&p.sweep, s);
+  const int64_t image = gc_weight_image(&p, p.chunk) * s->size;
+  p.batch = gc_max(1, gc_min(GC_CONV2D_BATCH / image, gc_ceil_div(s->images, p.runs)));
+  p.batch = p.chunk < s->oh ? 1 : p.batch;
+  const gc_inside middle = gc_outputs_inside(&p.sweep.column, (gc_inside){0, s->kw}, 0, s->ow);
+  p.narrow =
+      s->ow <= GC_CONV2D_NARROW && s->kw > 1 && s->c >= 2 * tile && middle.to - middle.from < s->ow;
+  gc_weight_cut(&p);
+  p.images = p.batch;
+  if (p.down * p.across > 1)
+    gc_weight_copies(&p);
   return p;
 }
 
-static inline int64_t gc_weight_blocks(const gc_weight_pass *p) {
-  return gc_ceil_div(p->s.depth, p->block);
+/* A block of sums: its rows are those of the matrix of windows that belong to its channels. */
+typedef struct {
+  int64_t run, group, channel, filter; /* the first ones */
+  int64_t channels, filters, width;    /* width: filters in whole vectors */
+  int64_t at;                          /* of its sums among all */
+} gc_weight_block;
+
+static inline gc_weight_block gc_weight_block_of(const gc_weight_pass *p, int64_t number) {
+  const gc_conv2d *s = &p->s;
+  const int64_t column = number / p->down % p->across, matrix = number / p->down / p->across;
+  gc_weight_block b = {.run = matrix / s->groups, .group = matrix % s->groups};
+  b.channel = number % p->down * p->channels, b.filter = column * p->width;
+  b.channels = gc_min(p->channels, s->c - b.channel);
+  b.filters = gc_min(p->width, s->oc - b.filter);
+  b.width = gc_whole(b.filters, s->lanes);
+  b.at = matrix * s->depth * p->filters + b.filter * s->depth + b.channel * s->kh * s->kw * b.width;
+  return b;
+}
+
+static inline int64_t gc_weight_added(const gc_weight_pass *p) {
+  return gc_ceil_div(p->channels * p->s.kh * p->s.kw, GC_CONV2D_ADDED);
 }
 #endif
 
@@ -63,13 +146,16 @@ static int NAME(plan_conv2d_grad_weight)(const gc_call *call, gc_plan *plan, gc_
     return gc_plan_simple(plan, 0);
   const gc_conv2d s = gc_conv2d_shape(call, 1, 2, 0, LANES);
   const gc_weight_pass p = gc_weight_pass_of(&s, GC_CONV2D_ROWS);
-  plan->phases = 2;
-  plan->tasks[0] = p.runs * s.groups;
-  plan->tasks[1] = s.groups * gc_weight_blocks(&p);
-  plan->shared_bytes = p.runs * s.groups * s.depth * p.filters * s.size;
-  plan->worker_bytes =
-      s.depth * 8 + 64 +
-      (p.masks + p.batch * (p.elements + p.sweep.chunk * s.ow * p.filters)) * s.size;
+  const int64_t blocks = s.groups * p.down * p.across;
+  const int64_t sums = p.channels * s.kh * s.kw * p.width;
+  plan->phases = p.runs > 1 ? 2 : 1;
+  plan->tasks[0] = p.runs * blocks;
+  plan->tasks[1] = blocks * gc_weight_added(&p);
+  plan->shared_bytes = p.runs > 1 ? p.runs * s.groups * s.depth * p.filters * s.size : 0;
+  plan->worker_bytes = s.depth * 8 + 64 +
+                       (p.masks + p.images * (p.elements + p.sweep.chunk * s.ow * p.width) +
+                        (p.runs > 1 ? 0 : sums)) *
+                           s.size;
   return GC_OK;
 }
 
@@ -91,93 +177,137 @@ static void NAME(turn_filters)(const REAL *grad, int64_t ld, int64_t filters, in
   }
 }
 
-/* Adds what `images` copies, `rows` rows of outputs from row `first` on, give to the sums of a
- * run. */
-static void NAME(sum_windows)(const gc_weight_pass *p, const int64_t *offset, int64_t images,
-                              int64_t first, int64_t rows, const REAL *copy, const REAL *grad,
-                              bool add, REAL *sum) {
+/* The chains of `images` copies, `rows` rows of outputs from row `first` on, at some row taps; of
+ * each row the columns `across`. */
+static int64_t NAME(find_pieces)(const gc_weight_pass *p, gc_inside taps, gc_inside across,
+                                 int64_t images, int64_t first, int64_t rows, NAME(piece) * to) {
+  const int64_t line = p->sweep.columns.extent, width = p->s.ow;
+  int64_t count = 0;
+  for (int64_t image = 0; image < images; image += p->batch)
+    for (int64_t row = 0; row < rows; row += p->chunk, count++) {
+      const gc_inside inside =
+          gc_outputs_inside(&p->sweep.row, taps, first + row, gc_min(p->chunk, rows - row));
+      NAME(piece) *const piece = &to[count];
+      piece->x = image * p->elements + (row + inside.from) * line + across.from;
+      piece->grad = (image * rows + row + inside.from) * width + across.from;
+      piece->images = gc_min(p->batch, images - image);
+      piece->lines = inside.to - inside.from, piece->n = across.to - across.from;
+      if (line == width && piece->n == width)
+        piece->n *= piece->lines, piece->lines = 1;
+    }
+  return count;
+}
+
+/* Adds what `images` copies, `rows` rows of outputs from row `first` on, give to a block's sums. */
+static void NAME(sum_windows)(const gc_weight_pass *p, const gc_weight_block *b,
+                              const int64_t *offset, int64_t images, int64_t first, int64_t rows,
+                              const REAL *copy, const REAL *grad, bool add, REAL *sum) {
   const gc_conv2d *s = &p->s;
-  const int64_t count = rows * s->ow, line = p->sweep.columns.extent;
-  NAME(stretch) part = {.images = images, .image = p->elements, .positions = count, .add = add};
-  for (int64_t k = 0, n = 0; k < s->depth; k += n) {
-    n = gc_min(p->step, p->whole - k % p->whole);
-    const gc_inside taps = {k / p->across, (k + n - 1) / p->across + 1};
-    const gc_inside inside = gc_outputs_inside(&p->sweep.row, taps, first, rows);
-    part.lines = inside.to - inside.from, part.line = line, part.n = s->ow;
-    if (line == s->ow)
-      part.n *= part.lines, part.lines = 1;
-    for (int64_t i = 0; i < p->filters; i += 2 * LANES) {
-      const int64_t vectors = p->filters - i > LANES ? 2 : 1;
-      const REAL *from = grad + i * images * count + inside.from * s->ow * vectors * LANES;
+  const int64_t positions = rows * s->ow, depth = b->channels * s->kh * s->kw;
+  const int64_t row = b->channels * s->kw, whole = gc_weight_whole(p, b->channels);
+  const int64_t step = gc_ceil_div(whole, gc_ceil_div(whole, p->tile)); /* rows of a tile */
+  NAME(piece) pieces[GC_CONV2D_PIECES];
+  NAME(stretch)
+  part = {.pieces = pieces,
+          .image = p->elements,
+          .positions = positions,
+          .line = p->sweep.columns.extent,
+          .width = s->ow,
+          .add = add};
+  for (int64_t k = 0, n = 0; k < depth; k += n) {
+    n = gc_min(step, whole - k % whole);
+    const gc_inside taps = {k / row, (k + n - 1) / row + 1},
+                    tap = {k / whole % s->kw, 1 + k / whole % s->kw};
+    const gc_inside across =
+        p->narrow ? gc_outputs_inside(&p->sweep.column, tap, 0, s->ow) : (gc_inside){0, s->ow};
+    part.count = NAME(find_pieces)(p, taps, across, images, first, rows, pieces);
+    for (int64_t i = 0; i < b->width; i += 2 * LANES) {
+      const int64_t vectors = b->width - i > LANES ? 2 : 1;
       NAME(taps)
-      [vectors - 1][n - 1](&part, copy + inside.from *line, offset + k, from,
-                           sum + k *p->filters + i, p->filters);
+      [vectors - 1][n - 1](&part, copy, offset + k, grad + i *images *positions,
+                           sum + k *b->width + i, b->width);
     }
   }
 }
 
-static void NAME(weight_run)(const gc_job *job, const gc_weight_pass *p) {
+/* The sums of all runs, which lie at `sums`, of some of a block's weights, the same of all its
+ * filters. */
+static void NAME(add_runs)(const gc_job *job, const gc_weight_pass *p, const gc_weight_block *b,
+                           int64_t from, const REAL *sums) {
+  const gc_conv2d *s = &p->s;
+  const int64_t window = s->kh * s->kw, next = s->groups * s->depth * p->filters;
+  const int64_t n = gc_min(GC_CONV2D_ADDED, b->channels * window - from);
+  _Alignas(GC_VECTOR_BYTES) REAL rows[GC_CONV2D_ADDED * (GC_VECTOR_BYTES / sizeof(REAL))];
+  REAL *const out = (REAL *)gc_first(&job->call->tensors[2]) +
+                    (b->group * s->oc + b->filter) * s->depth + b->channel * window + from;
+  int64_t row[GC_CONV2D_ADDED];
+  for (int64_t k = 0; k < n; k++)
+    row[k] = b->width * gc_weight_row(p, b->channels, (from + k) % window, (from + k) / window);
+  for (int64_t i = 0; n > 0 && i < b->filters; i += LANES) {
+    for (int64_t k = 0; k < n; k++) {
+      const REAL *part = sums + row[k] + i;
+      double sum[GC_VECTOR_BYTES / sizeof(REAL)] = {0};
+      for (int64_t run = 0; run < p->runs; run++, part += next)
+        for (int64_t j = 0; j < LANES; j++)
+          sum[j] += (double)part[j];
+      for (int64_t j = 0; j < LANES; j++)
+        rows[k * LANES + j] = (REAL)sum[j];
+    }
+    NAME(transpose)(rows, LANES, n, gc_min(LANES, b->filters - i), out + i * s->depth, s->depth);
+  }
+}
+
+static void NAME(sum_block)(const gc_job *job, const gc_weight_pass *p) {
   const gc_tensor *t = job->call->tensors;
   const gc_conv2d *s = &p->s;
-  const int64_t run = job->task / s->groups, group = job->task % s->groups;
-  const int64_t last = s->images * (run + 1) / p->runs, positions = s->oh * s->ow;
+  const gc_weight_block b = gc_weight_block_of(p, job->task);
+  const int64_t last = s->images * (b.run + 1) / p->runs, positions = s->oh * s->ow;
+  const int64_t window = s->kh * s->kw;
   int64_t *const offset = job->own;
   REAL *const copy = (REAL *)((char *)job->own + (s->depth * 8 + 63) / 64 * 64);
-  LANE_TYPE *const masks = (LANE_TYPE *)(copy + p->batch * p->elements);
-  REAL *const turned = copy + p->batch * p->elements + p->masks;
-  REAL *const sum = (REAL *)job->shared + job->task * s->depth * p->filters;
+  LANE_TYPE *const masks = (LANE_TYPE *)(copy + p->images * p->elements);
+  REAL *const turned = copy + p->images * p->elements + p->masks;
+  REAL *const sum = p->runs > 1 ? (REAL *)job->shared + b.at
+                                : turned + p->images * p->sweep.chunk * s->ow * p->width;
+  gc_sweep sweep = p->sweep;
   bool add = false;
-  gc_sweep_offsets(&p->sweep, offset);
-  for (int64_t n = s->images * run / p->runs; positions && n < last; n += p->batch) {
-    const int64_t images = gc_min(p->batch, last - n);
-    for (int64_t first = 0; first < s->oh; first += p->sweep.chunk, add = true) {
-      const int64_t rows = gc_min(p->sweep.chunk, s->oh - first), count = rows * s->ow;
+  sweep.channels = b.channels;
+  for (int64_t tap = 0; tap < window; tap++)
+    for (int64_t c = 0; c < b.channels; c++)
+      offset[gc_weight_row(p, b.channels, tap, c)] =
+          gc_sweep_offset(&sweep, tap / s->kw, c, tap % s->kw);
+  for (int64_t n = s->images * b.run / p->runs; positions && n < last; n += p->images) {
+    const int64_t images = gc_min(p->images, last - n);
+    for (int64_t first = 0; first < s->oh; first += sweep.chunk, add = true) {
+      const int64_t rows = gc_min(sweep.chunk, s->oh - first), count = rows * s->ow;
       for (int64_t i = 0; i < images; i++) {
-        const int64_t plane = (n + i) * s->groups + group;
-        NAME(copy_source)(&p->sweep, (const REAL *)gc_first(&t[1]) + plane * s->c * s->h * s->w,
+        const int64_t plane = (n + i) * s->groups + b.group;
+        NAME(copy_source)(&sweep,
+                          (const REAL *)gc_first(&t[1]) + (plane * s->c + b.channel) * s->h * s->w,
                           first, rows, copy + i * p->elements, masks);
-        NAME(turn_filters)((const REAL *)gc_first(&t[0]) + plane * s->oc * positions +
+        NAME(turn_filters)((const REAL *)gc_first(&t[0]) + (plane * s->oc + b.filter) * positions +
                                first * s->ow,
-                           positions, s->oc, count, images * count, i * count, turned);
+                           positions, b.filters, count, images * count, i * count, turned);
       }
-      NAME(sum_windows)(p, offset, images, first, rows, copy, turned, add, sum);
+      NAME(sum_windows)(p, &b, offset, images, first, rows, copy, turned, add, sum);
     }
   }
   if (!add)
-    memset(sum, 0, (size_t)(s->depth * p->filters) * sizeof(REAL));
-}
-
-/* Some rows of the matrix of windows, all filters of a group. */
-static void NAME(add_runs)(const gc_job *job, const gc_weight_pass *p) {
-  const gc_conv2d *s = &p->s;
-  const int64_t blocks = gc_weight_blocks(p), group = job->task / blocks;
-  const int64_t from = job->task % blocks * p->block, to = gc_min(s->depth, from + p->block);
-  const int64_t size = s->depth * p->filters, runs = gc_min(p->runs, s->images);
-  REAL *const out = (REAL *)gc_first(&job->call->tensors[2]) + group * s->oc * s->depth;
-  for (int64_t k = from; k < to; k++) {
-    const int64_t row = k / p->across, column = k % p->across;
-    const int64_t at = (column / s->kw * s->kh + row) * s->kw + column % s->kw;
-    for (int64_t i = 0; i < s->oc; i += LANES) {
-      double sum[GC_VECTOR_BYTES / sizeof(REAL)] = {0};
-      for (int64_t run = 0; run < runs; run++) {
-        const REAL *part =
-            (const REAL *)job->shared + (run * s->groups + group) * size + k * p->filters + i;
-        for (int64_t j = 0; j < LANES; j++)
-          sum[j] += (double)part[j];
-      }
-      for (int64_t j = 0; j < gc_min(LANES, s->oc - i); j++)
-        out[(i + j) * s->depth + at] = (REAL)sum[j];
-    }
-  }
+    memset(sum, 0, (size_t)(b.channels * window * b.width) * sizeof(REAL));
+  for (int64_t k = 0; p->runs == 1 && k < b.channels * window; k += GC_CONV2D_ADDED)
+    NAME(add_runs)(job, p, &b, k, sum);
 }
 
 static void NAME(run_conv2d_grad_weight)(const gc_job *job) {
   const gc_conv2d s = gc_conv2d_shape(job->call, 1, 2, 0, LANES);
   const gc_weight_pass p = gc_weight_pass_of(&s, GC_CONV2D_ROWS);
-  if (job->phase == 0)
-    NAME(weight_run)(job, &p);
-  else
-    NAME(add_runs)(job, &p);
+  if (job->phase == 0) {
+    NAME(sum_block)(job, &p);
+    return;
+  }
+  const int64_t parts = gc_weight_added(&p), from = job->task % parts * GC_CONV2D_ADDED;
+  const gc_weight_block b = gc_weight_block_of(&p, job->task / parts);
+  NAME(add_runs)(job, &p, &b, from, (const REAL *)job->shared + b.at);
 }
 
 /* ---- grad_bias = the sums of grad over images and positions; tensors grad, grad_bias ---- */
