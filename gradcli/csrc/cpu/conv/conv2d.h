@@ -14,9 +14,13 @@
 #ifndef GC_CONV2D_PASS
 #define GC_CONV2D_PASS
 enum {
-  GC_CONV2D_WORK = 1 << 18,  /* products worth a task */
-  GC_CONV2D_TASKS = 32,      /* enough to keep all threads busy */
-  GC_CONV2D_PACKED = 1 << 14 /* weights worth a task of their own */
+  GC_CONV2D_WORK = 1 << 18,   /* products worth a task */
+  GC_CONV2D_TASKS = 32,       /* enough to keep all threads busy */
+  GC_CONV2D_PACKED = 1 << 14, /* weights worth a task of their own */
+  GC_CONV2D_NARROW = 8,       /* columns of outputs where those that meet padding count */
+  GC_CONV2D_LOW = 64,         /* rows of narrow pictures with their padding, at most */
+  GC_CONV2D_BUNCH = 16,       /* images of narrow pictures that are done at a time, at most */
+  GC_CONV2D_CROWD = 11 << 16  /* bytes of them that stay in the second cache */
 };
 
 /* What the tasks of one call have in common. A unit is a chunk of rows of one group of an image. */
@@ -32,6 +36,9 @@ typedef struct {
   int64_t masks;              /* ... and of the masks of its bands */
   int64_t results;            /* of one sweep's results that wait for the others, or 0 */
   int64_t offsets;            /* of all sweeps */
+  int64_t bunches;            /* of images that narrow pictures are done by, or 0 ... */
+  int64_t blocks;             /* ... and of panels; a task has one of each */
+  int64_t copy;               /* elements that a bunch takes */
 } gc_pass;
 
 static inline gc_sweep gc_pass_sweep(const gc_conv2d *s, bool back, int64_t i) {
@@ -49,6 +56,34 @@ static inline void gc_pass_tasks(gc_pass *p) {
   p->tasks = gc_ceil_div(p->units, p->each);
   p->packs = gc_ceil_div(s->groups * s->oc * s->depth, GC_CONV2D_PACKED);
   p->packs = gc_max(1, gc_min(p->packs, s->groups * p->panels));
+}
+
+/* Rows of a column of a copy of narrow pictures. */
+static inline int64_t gc_crowd_rows(const gc_sweep *s) {
+  return s->row.outputs + gc_reach(&s->row);
+}
+
+/* Narrow pictures are done several images at a time (conv2d_crowd.h), as many as GC_CONV2D_CROWD
+ * bytes hold, where those fill vectors. */
+static inline void gc_pass_crowd(gc_pass *p) {
+  const gc_conv2d *s = &p->s;
+  const gc_sweep sweep = gc_pass_sweep(s, p->back, 0);
+  if (p->sweeps > 1 || sweep.row.step > 1 || sweep.column.step > 1 || s->kw < 2 ||
+      gc_min(sweep.channels, p->filters) < 16 || gc_crowd_rows(&sweep) > GC_CONV2D_LOW ||
+      gc_max(sweep.column.outputs, sweep.column.length) > GC_CONV2D_NARROW)
+    return;
+  const int64_t image = sweep.channels * sweep.column.length * gc_crowd_rows(&sweep);
+  const int64_t most = gc_min(GC_CONV2D_BUNCH, GC_CONV2D_CROWD / (image * s->size));
+  const int64_t bunches = most ? gc_ceil_div(s->images, most) : s->images;
+  const int64_t images = gc_ceil_div(s->images, bunches);
+  if (s->images / bunches < 4 || s->images / bunches * sweep.row.outputs < s->lanes)
+    return;
+  p->bunches = bunches;
+  p->blocks = gc_min(p->panels, gc_ceil_div(GC_CONV2D_TASKS, bunches * s->groups));
+  p->tasks = bunches * s->groups * p->blocks;
+  p->copy = gc_whole(image * images, s->lanes) + s->lanes;
+  p->elements = p->masks = 0;
+  p->results = p->panel * sweep.row.outputs * sweep.column.outputs * images + s->lanes;
 }
 
 /* The result is not empty. */
@@ -76,6 +111,7 @@ static inline gc_pass gc_pass_of(const gc_conv2d *s, bool back, int64_t tile) {
   p.chunks = gc_ceil_div(outputs, p.chunk);
   p.results = p.sweeps > 1 ? p.filters * p.chunk * width : 0;
   gc_pass_tasks(&p);
+  gc_pass_crowd(&p);
   return p;
 }
 
@@ -92,12 +128,13 @@ static inline void *gc_pass_weights(void *shared, const gc_pass *p) {
 
 static inline int gc_pass_plan(const gc_pass *p, gc_plan *plan) {
   const gc_conv2d *s = &p->s;
-  const int64_t across = p->back && p->results ? gc_phases_across(s) : 0;
+  const int64_t across = p->bunches ? 1 : p->back && p->results ? gc_phases_across(s) : 0;
   plan->phases = 2;
-  plan->tasks[0] = p->packs;
+  plan->tasks[0] = p->packs + p->bunches * s->groups;
   plan->tasks[1] = p->tasks;
   plan->shared_bytes = (int64_t)sizeof(gc_pass) + 64 + p->sweeps * (int64_t)sizeof(gc_sweep) +
-                       p->offsets * 8 + s->groups * s->oc * s->depth * s->size;
+                       p->offsets * 8 +
+                       s->groups * (s->oc * s->depth + p->bunches * p->copy) * s->size;
   plan->worker_bytes = (p->elements + p->masks + across * p->results) * s->size;
   return GC_OK;
 }
@@ -105,9 +142,16 @@ static inline int gc_pass_plan(const gc_pass *p, gc_plan *plan) {
 
 #include "conv2d_pack.h"
 
+#include "conv2d_crowd.h"
+
 /* ---- phase 0 ---- */
 
-static void NAME(prepare)(const gc_job *job, const gc_pass *p, const REAL *weight) {
+static void NAME(prepare)(const gc_job *job, const gc_pass *p, const REAL *source,
+                          const REAL *weight) {
+  if (job->task >= p->packs) {
+    NAME(prepare_crowd)(job, p, source);
+    return;
+  }
   const int64_t panels = p->s.groups * p->panels;
   const int64_t from = panels * job->task / p->packs, to = panels * (job->task + 1) / p->packs;
   const int64_t group_size = p->s.oc * p->s.depth;
@@ -191,10 +235,14 @@ static void NAME(forward_units)(const gc_job *job, int32_t out, REAL *c, const N
   if (job->phase == 0) {
     const gc_conv2d s = gc_conv2d_shape(job->call, 0, 1, out, LANES);
     const gc_pass p = gc_pass_of(&s, false, GC_CONV2D_ROWS);
-    NAME(prepare)(job, &p, (const REAL *)gc_first(&t[1]));
+    NAME(prepare)(job, &p, (const REAL *)gc_first(&t[0]), (const REAL *)gc_first(&t[1]));
     return;
   }
   const gc_pass *p = job->shared;
+  if (p->bunches) {
+    NAME(crowd_task)(job, t[2].shape[0] ? bias : NULL, c, then);
+    return;
+  }
   const gc_conv2d *s = &p->s;
   const gc_sweep *sweep = gc_pass_sweeps(job->shared);
   const REAL *weight = gc_pass_weights(job->shared, p);
@@ -300,10 +348,14 @@ static void NAME(run_conv2d_grad_input)(const gc_job *job) {
   if (job->phase == 0) {
     const gc_conv2d s = gc_conv2d_shape(job->call, 2, 1, 0, LANES);
     const gc_pass p = gc_pass_of(&s, true, GC_CONV2D_ROWS);
-    NAME(prepare)(job, &p, (const REAL *)gc_first(&t[1]));
+    NAME(prepare)(job, &p, (const REAL *)gc_first(&t[0]), (const REAL *)gc_first(&t[1]));
     return;
   }
   const gc_pass *p = job->shared;
+  if (p->bunches) {
+    NAME(crowd_task)(job, NULL, (REAL *)gc_first(&t[2]), NULL);
+    return;
+  }
   const gc_conv2d *s = &p->s;
   const REAL *weight = gc_pass_weights(job->shared, p);
   for (int64_t u = job->task * p->each; u < gc_min(p->units, (job->task + 1) * p->each); u++) {

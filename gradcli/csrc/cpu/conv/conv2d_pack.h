@@ -31,15 +31,15 @@ static inline void gc_find_places(const gc_conv2d *s, const gc_sweep *sweep, gc_
 
 #endif
 
-/* Columns q .. q + LANES - 1 of rows `next` apart as rows of a square; `safe` elements may be read
- * of each. */
+/* Columns q .. q + n - 1 of rows `next` apart as rows of a square; `safe` elements may be read of
+ * each. */
 static inline void NAME(turn_square)(const REAL *from, int64_t next, int64_t rows, int64_t q,
-                                     int64_t safe, REAL *square) {
+                                     int64_t safe, int64_t n, REAL *square) {
   if (q + LANES <= safe) {
     NAME(transpose_rows)(from + q, next, rows, square, LANES);
     return;
   }
-  for (int64_t i = 0; i < safe - q; i++)
+  for (int64_t i = 0; i < n; i++)
     for (int64_t j = 0; j < rows; j++)
       square[i * LANES + j] = from[j * next + q + i];
 }
@@ -81,7 +81,7 @@ static void NAME(pack_panel_of)(const REAL *from, int64_t next, int64_t m, int64
     const int64_t tap = q % places->window, channel = q / places->window;
     for (int64_t rows = m, first; rows > 0; rows = first) {
       first = (rows - 1) / LANES * LANES; /* the last filters first, as they write too far */
-      NAME(turn_square)(from + first * next, next, rows - first, q, safe, square);
+      NAME(turn_square)(from + first * next, next, rows - first, q, safe, n, square);
       NAME(put_square)(square, n, places, tap, step + channel * apart, apart, m, first, packed);
     }
   }
@@ -110,7 +110,9 @@ static void NAME(pack_filters)(const gc_pass *p, const gc_sweep *sweep, const RE
   const int64_t window = s->kh * s->kw, filter = p->back ? window : s->depth;
   const int64_t columns = filter, pieces = p->back ? s->oc : 1;
   const REAL *const end = weight + s->oc * s->depth;
-  const bool turn = window <= GC_CONV2D_WINDOW && columns >= LANES / 4 && p->panel > 1;
+  /* Of several sweeps each has but a few of the taps. */
+  const bool turn =
+      p->sweeps == 1 && window <= GC_CONV2D_WINDOW && columns >= LANES / 4 && p->panel > 1;
   gc_places places;
   places.window = window, places.falling = p->back;
   if (turn)

@@ -28,6 +28,25 @@ typedef struct {
 
 typedef void NAME(spot_fn)(const NAME(spot) *, const REAL *weight, int64_t at, const REAL *bias);
 
+/* The sums of filter i. */
+static inline __attribute__((always_inline)) void
+NAME(put_spot)(const int w, const NAME(spot) * s, NAME(vec) * sum, int64_t i, const REAL *bias) {
+  const REAL start = bias ? bias[i] : 0;
+  GC_UNROLL for (int j = 0; j < w; j++) {
+    REAL *const to = s->to[j] + i * s->ld;
+    if (bias)
+      sum[j] += start - (NAME(vec)){0};
+    if (j == w - 1 && s->n < LANES) {
+      REAL line[GC_VECTOR_BYTES / sizeof(REAL)];
+      *(NAME(loose) *)line = sum[j];
+      for (int64_t p = 0; p < s->n; p++)
+        to[p] = line[p];
+    } else {
+      *(NAME(loose) *)to = sum[j];
+    }
+  }
+}
+
 static inline __attribute__((always_inline)) void NAME(spot_tile)(const int m, const int w,
                                                                   const NAME(spot) * s,
                                                                   const REAL *weight, int64_t at,
@@ -46,22 +65,7 @@ static inline __attribute__((always_inline)) void NAME(spot_tile)(const int m, c
       GC_UNROLL for (int j = 0; j < w; j++) sum[i][j] = MADD(x, row[j], sum[i][j]);
     }
   }
-  GC_UNROLL for (int i = 0; i < m; i++) {
-    const REAL start = bias ? bias[at + i] : 0;
-    GC_UNROLL for (int j = 0; j < w; j++) {
-      REAL *const to = s->to[j] + (at + i) * s->ld;
-      if (bias)
-        sum[i][j] += start - (NAME(vec)){0};
-      if (j == w - 1 && s->n < LANES) {
-        REAL line[GC_VECTOR_BYTES / sizeof(REAL)];
-        *(NAME(loose) *)line = sum[i][j];
-        for (int64_t p = 0; p < s->n; p++)
-          to[p] = line[p];
-      } else {
-        *(NAME(loose) *)to = sum[i][j];
-      }
-    }
-  }
+  GC_UNROLL for (int i = 0; i < m; i++) NAME(put_spot)(w, s, sum[i], at + i, bias);
 }
 
 #define SPOT(m, w)                                                                                 \
@@ -76,20 +80,15 @@ GC_CONV2D_TILES(SPOT, 2)
 static NAME(spot_fn) *const NAME(spots)[2][GC_CONV2D_ROWS] = {{GC_CONV2D_TILES(SPOT_ENTRY, 1)},
                                                               {GC_CONV2D_TILES(SPOT_ENTRY, 2)}};
 
-/* ---- m rows of the matrix of windows by w vectors of filters, summed over positions. The rows lie
- * at x + offset[i], what they meet at grad, vector after vector. Each piece is a sum of its own and
- * is added to c: `images` times `lines` lines of n positions, `line` apart, the images `image`
- * apart; of the gradient an image has `positions`, a line `width` ---- */
+/* ---- m rows of the matrix of windows by w vectors of filters, summed over positions: the rows lie
+ * at x + offset[i], and go on for `lines` of n positions, `line` apart, of each of `images` images,
+ * `image` apart; what they meet follows at grad, vector after vector, `positions` an image, with
+ * `skip` of them left out behind each line ---- */
 
 typedef struct {
   int64_t x, grad; /* where it begins, grad in positions */
-  int64_t images, lines, n;
-} NAME(piece);
-
-typedef struct {
-  const NAME(piece) * pieces;
-  int64_t count, image, positions, line, width;
-  bool add; /* the first piece too */
+  int64_t images, image, positions, lines, line, n, skip;
+  bool add; /* to what is there already */
 } NAME(stretch);
 
 typedef void NAME(taps_fn)(const NAME(stretch) *, const REAL *x, const int64_t *offset,
@@ -98,34 +97,30 @@ typedef void NAME(taps_fn)(const NAME(stretch) *, const REAL *x, const int64_t *
 static inline __attribute__((always_inline)) void
 NAME(taps_tile)(const int m, const int w, const NAME(stretch) * s, const REAL *x,
                 const int64_t *offset, const REAL *grad, REAL *c, int64_t ldc) {
-  bool add = s->add;
-  for (const NAME(piece) *piece = s->pieces; piece < s->pieces + s->count; piece++, add = true) {
-    NAME(vec) sum[GC_CONV2D_ROWS][2], row[2];
-    GC_UNROLL for (int i = 0; i < m; i++) GC_UNROLL for (int j = 0; j < w; j++) sum[i][j] =
-        (NAME(vec)){0};
-    for (int64_t image = 0; image < piece->images; image++) {
-      for (int64_t line = 0; line < piece->lines; line++) {
-        const int64_t at = piece->grad + image * s->positions + line * s->width;
-        const REAL *g = grad + at * w * LANES;
-        /* Counted up to 0, so that the end needs no register. */
-        const REAL *const end = x + piece->x + image * s->image + line * s->line + piece->n;
-        const REAL *rows[GC_CONV2D_ROWS];
-        GC_UNROLL for (int i = 0; i < m; i++) rows[i] = end + offset[i];
-        for (int64_t p = -piece->n; p < 0; p++, g += w * LANES) {
-          GC_UNROLL for (int j = 0; j < w; j++) row[j] = *(const NAME(loose) *)(g + j * LANES);
-          GC_UNROLL for (int i = 0; i < m; i++) {
-            const NAME(vec) v = rows[i][p] - (NAME(vec)){0};
-            GC_UNROLL for (int j = 0; j < w; j++) sum[i][j] = MADD(v, row[j], sum[i][j]);
-          }
+  NAME(vec) sum[GC_CONV2D_ROWS][2], row[2];
+  GC_UNROLL for (int i = 0; i < m; i++) GC_UNROLL for (int j = 0; j < w; j++) sum[i][j] =
+      (NAME(vec)){0};
+  for (int64_t image = 0; image < s->images; image++) {
+    const REAL *g = grad + (s->grad + image * s->positions) * w * LANES;
+    for (int64_t line = 0; line < s->lines; line++, g += s->skip * w * LANES) {
+      /* Counted up to 0, so that the end needs no register. */
+      const REAL *const end = x + s->x + image * s->image + line * s->line + s->n;
+      const REAL *rows[GC_CONV2D_ROWS];
+      GC_UNROLL for (int i = 0; i < m; i++) rows[i] = end + offset[i];
+      for (int64_t p = -s->n; p < 0; p++, g += w * LANES) {
+        GC_UNROLL for (int j = 0; j < w; j++) row[j] = *(const NAME(loose) *)(g + j * LANES);
+        GC_UNROLL for (int i = 0; i < m; i++) {
+          const NAME(vec) v = rows[i][p] - (NAME(vec)){0};
+          GC_UNROLL for (int j = 0; j < w; j++) sum[i][j] = MADD(v, row[j], sum[i][j]);
         }
       }
     }
-    GC_UNROLL for (int i = 0; i < m; i++) GC_UNROLL for (int j = 0; j < w; j++) {
-      REAL *const to = c + i * ldc + j * LANES;
-      if (add)
-        sum[i][j] += *(const NAME(loose) *)to;
-      *(NAME(loose) *)to = sum[i][j];
-    }
+  }
+  GC_UNROLL for (int i = 0; i < m; i++) GC_UNROLL for (int j = 0; j < w; j++) {
+    REAL *const to = c + i * ldc + j * LANES;
+    if (s->add)
+      sum[i][j] += *(const NAME(loose) *)to;
+    *(NAME(loose) *)to = sum[i][j];
   }
 }
 

@@ -8,8 +8,7 @@ enum {
   GC_CONV2D_BATCH = 1 << 18,   /* bytes that the images of a batch take */
   GC_CONV2D_BLOCK = 9 << 14,   /* bytes of sums that stay in the second cache */
   GC_CONV2D_WIDTH = 128,       /* filters of such a block */
-  GC_CONV2D_NARROW = 8,        /* columns where those that meet padding count */
-  GC_CONV2D_PIECES = 64,       /* chains of a tile, one after the other */
+  GC_CONV2D_CHAINS = 64,       /* chains of a tile, one after the other */
   GC_CONV2D_ADDED = 64         /* weights of each filter that a task of phase 1 adds up */
 };
 
@@ -44,12 +43,14 @@ static inline int64_t gc_weight_row(const gc_weight_pass *p, int64_t channels, i
   return p->narrow ? tap * channels + channel : (tap / kw * channels + channel) * kw + tap % kw;
 }
 
-/* Blocks that the second cache holds, where a group's sums are more than twice as much. */
+/* Blocks that the second cache holds, where a group's sums are four times as much, or twice as much
+ * and few tasks would have them. */
 static inline void gc_weight_cut(gc_weight_pass *p) {
   const gc_conv2d *s = &p->s;
   const int64_t window = s->kh * s->kw;
   p->channels = s->c, p->width = p->filters, p->down = p->across = 1;
-  if (s->depth * p->filters * s->size <= 2 * GC_CONV2D_BLOCK || 4 * s->c * s->kw < 3 * p->tile)
+  const int64_t sums = s->depth * p->filters * s->size;
+  if (sums <= (p->runs * s->groups < 4 ? 2 : 4) * GC_CONV2D_BLOCK || 4 * s->c * s->kw < 3 * p->tile)
     return;
   p->across = gc_ceil_div(p->filters, GC_CONV2D_WIDTH);
   p->width = gc_whole(gc_ceil_div(p->filters, p->across), 2 * s->lanes);
@@ -75,7 +76,7 @@ static inline void gc_weight_copies(gc_weight_pass *p) {
   const gc_conv2d *s = &p->s;
   const int64_t most = GC_CONV2D_BATCH / s->size;
   int64_t chunks = gc_ceil_div(s->oh, gc_max(1, p->chunk));
-  chunks = gc_max(1, gc_min(GC_CONV2D_PIECES, chunks));
+  chunks = gc_max(1, gc_min(GC_CONV2D_CHAINS, chunks));
   p->images = p->batch;
   p->sweep.channels = p->channels;
   while (gc_weight_image(p, gc_min(s->oh, chunks * p->chunk)) > most && chunks > 1)
@@ -83,7 +84,7 @@ static inline void gc_weight_copies(gc_weight_pass *p) {
   if (p->down * p->across == 1 || chunks * p->chunk < s->oh)
     return;
   const int64_t fit = most / gc_weight_image(p, s->oh) / p->batch;
-  p->images *= gc_max(1, gc_min(gc_min(fit, GC_CONV2D_PIECES / chunks),
+  p->images *= gc_max(1, gc_min(gc_min(fit, GC_CONV2D_CHAINS / chunks),
                                 gc_ceil_div(s->images, p->runs * p->batch)));
 }
 
@@ -179,21 +180,25 @@ static void NAME(turn_filters)(const REAL *grad, int64_t ld, int64_t filters, in
 
 /* The chains of `images` copies, `rows` rows of outputs from row `first` on, at some row taps; of
  * each row the columns `across`. */
-static int64_t NAME(find_pieces)(const gc_weight_pass *p, gc_inside taps, gc_inside across,
-                                 int64_t images, int64_t first, int64_t rows, NAME(piece) * to) {
+static int64_t NAME(find_chains)(const gc_weight_pass *p, gc_inside taps, gc_inside across,
+                                 int64_t images, int64_t first, int64_t rows, bool add,
+                                 NAME(stretch) * to) {
   const int64_t line = p->sweep.columns.extent, width = p->s.ow;
   int64_t count = 0;
   for (int64_t image = 0; image < images; image += p->batch)
     for (int64_t row = 0; row < rows; row += p->chunk, count++) {
       const gc_inside inside =
           gc_outputs_inside(&p->sweep.row, taps, first + row, gc_min(p->chunk, rows - row));
-      NAME(piece) *const piece = &to[count];
-      piece->x = image * p->elements + (row + inside.from) * line + across.from;
-      piece->grad = (image * rows + row + inside.from) * width + across.from;
-      piece->images = gc_min(p->batch, images - image);
-      piece->lines = inside.to - inside.from, piece->n = across.to - across.from;
-      if (line == width && piece->n == width)
-        piece->n *= piece->lines, piece->lines = 1;
+      NAME(stretch) *const chain = &to[count];
+      *chain = (NAME(stretch)){.image = p->elements, .positions = rows * width, .line = line};
+      chain->x = image * p->elements + (row + inside.from) * line + across.from;
+      chain->grad = (image * rows + row + inside.from) * width + across.from;
+      chain->images = gc_min(p->batch, images - image);
+      chain->lines = inside.to - inside.from, chain->n = across.to - across.from;
+      chain->skip = width - chain->n;
+      chain->add = add || count > 0;
+      if (line == width && chain->n == width)
+        chain->n *= chain->lines, chain->lines = 1;
     }
   return count;
 }
@@ -206,25 +211,19 @@ static void NAME(sum_windows)(const gc_weight_pass *p, const gc_weight_block *b,
   const int64_t positions = rows * s->ow, depth = b->channels * s->kh * s->kw;
   const int64_t row = b->channels * s->kw, whole = gc_weight_whole(p, b->channels);
   const int64_t step = gc_ceil_div(whole, gc_ceil_div(whole, p->tile)); /* rows of a tile */
-  NAME(piece) pieces[GC_CONV2D_PIECES];
-  NAME(stretch)
-  part = {.pieces = pieces,
-          .image = p->elements,
-          .positions = positions,
-          .line = p->sweep.columns.extent,
-          .width = s->ow,
-          .add = add};
+  NAME(stretch) chains[GC_CONV2D_CHAINS];
   for (int64_t k = 0, n = 0; k < depth; k += n) {
     n = gc_min(step, whole - k % whole);
-    const gc_inside taps = {k / row, (k + n - 1) / row + 1},
-                    tap = {k / whole % s->kw, 1 + k / whole % s->kw};
+    const gc_inside taps = {k / row, (k + n - 1) / row + 1};
+    const gc_inside tap = {k / whole % s->kw, 1 + k / whole % s->kw};
     const gc_inside across =
         p->narrow ? gc_outputs_inside(&p->sweep.column, tap, 0, s->ow) : (gc_inside){0, s->ow};
-    part.count = NAME(find_pieces)(p, taps, across, images, first, rows, pieces);
+    const int64_t count = NAME(find_chains)(p, taps, across, images, first, rows, add, chains);
     for (int64_t i = 0; i < b->width; i += 2 * LANES) {
       const int64_t vectors = b->width - i > LANES ? 2 : 1;
-      NAME(taps)
-      [vectors - 1][n - 1](&part, copy, offset + k, grad + i *images *positions,
+      for (int64_t j = 0; j < count; j++)
+        NAME(taps)
+      [vectors - 1][n - 1](&chains[j], copy, offset + k, grad + i *images *positions,
                            sum + k *b->width + i, b->width);
     }
   }
@@ -272,10 +271,13 @@ static void NAME(sum_block)(const gc_job *job, const gc_weight_pass *p) {
   gc_sweep sweep = p->sweep;
   bool add = false;
   sweep.channels = b.channels;
-  for (int64_t tap = 0; tap < window; tap++)
+  if (!p->narrow)
+    gc_sweep_offsets(&sweep, offset);
+  for (int64_t tap = 0; p->narrow && tap < window; tap++) {
+    const int64_t at = gc_sweep_offset(&sweep, tap / s->kw, 0, tap % s->kw);
     for (int64_t c = 0; c < b.channels; c++)
-      offset[gc_weight_row(p, b.channels, tap, c)] =
-          gc_sweep_offset(&sweep, tap / s->kw, c, tap % s->kw);
+      offset[tap * b.channels + c] = at + c * sweep.plane;
+  }
   for (int64_t n = s->images * b.run / p->runs; positions && n < last; n += p->images) {
     const int64_t images = gc_min(p->images, last - n);
     for (int64_t first = 0; first < s->oh; first += sweep.chunk, add = true) {
