@@ -94,6 +94,18 @@ typedef struct {
 typedef void NAME(taps_fn)(const NAME(stretch) *, const REAL *x, const int64_t *offset,
                            const REAL *grad, REAL *c, int64_t ldc);
 
+static inline __attribute__((always_inline)) void NAME(put_taps)(const int m, const int w,
+                                                                 const NAME(stretch) * s,
+                                                                 NAME(vec) (*sum)[2], REAL *c,
+                                                                 int64_t ldc) {
+  GC_UNROLL for (int i = 0; i < m; i++) GC_UNROLL for (int j = 0; j < w; j++) {
+    REAL *const to = c + i * ldc + j * LANES;
+    if (s->add)
+      sum[i][j] += *(const NAME(loose) *)to;
+    *(NAME(loose) *)to = sum[i][j];
+  }
+}
+
 static inline __attribute__((always_inline)) void
 NAME(taps_tile)(const int m, const int w, const NAME(stretch) * s, const REAL *x,
                 const int64_t *offset, const REAL *grad, REAL *c, int64_t ldc) {
@@ -116,12 +128,7 @@ NAME(taps_tile)(const int m, const int w, const NAME(stretch) * s, const REAL *x
       }
     }
   }
-  GC_UNROLL for (int i = 0; i < m; i++) GC_UNROLL for (int j = 0; j < w; j++) {
-    REAL *const to = c + i * ldc + j * LANES;
-    if (s->add)
-      sum[i][j] += *(const NAME(loose) *)to;
-    *(NAME(loose) *)to = sum[i][j];
-  }
+  NAME(put_taps)(m, w, s, sum, c, ldc);
 }
 
 #define TAPS(m, w)                                                                                 \
@@ -135,3 +142,43 @@ GC_CONV2D_TILES(TAPS, 2)
 /* [vectors - 1][rows - 1] */
 static NAME(taps_fn) *const NAME(taps)[2][GC_CONV2D_ROWS] = {{GC_CONV2D_TILES(TAPS_ENTRY, 1)},
                                                              {GC_CONV2D_TILES(TAPS_ENTRY, 2)}};
+
+/* ---- the same where row i lies at x + i * offset[0]: short lines begin with little ado, as there
+ * is one pointer for three rows, to which x86 adds 0, once or twice the distance for free ---- */
+
+static inline __attribute__((always_inline)) void
+NAME(even_tile)(const int m, const int w, const NAME(stretch) * s, const REAL *x,
+                const int64_t *offset, const REAL *grad, REAL *c, int64_t ldc) {
+  NAME(vec) sum[GC_CONV2D_ROWS][2], row[2];
+  GC_UNROLL for (int i = 0; i < m; i++) GC_UNROLL for (int j = 0; j < w; j++) sum[i][j] =
+      (NAME(vec)){0};
+  const int64_t apart = offset[0], n = s->n, next = s->line - n, skip = s->skip * w * LANES;
+  for (int64_t image = 0; image < s->images; image++) {
+    const REAL *g = grad + (s->grad + image * s->positions) * w * LANES;
+    const REAL *rows[(GC_CONV2D_ROWS + 2) / 3];
+    GC_UNROLL for (int i = 0; i < m; i += 3) rows[i / 3] = x + s->x + image * s->image + i * apart;
+    for (int64_t line = s->lines; line > 0; line--, g += skip) {
+      for (int64_t p = n; p > 0; p--, g += w * LANES) {
+        GC_UNROLL for (int j = 0; j < w; j++) row[j] = *(const NAME(loose) *)(g + j * LANES);
+        GC_UNROLL for (int i = 0; i < m; i++) {
+          const NAME(vec) v = rows[i / 3][i % 3 * apart] - (NAME(vec)){0};
+          GC_UNROLL for (int j = 0; j < w; j++) sum[i][j] = MADD(v, row[j], sum[i][j]);
+        }
+        GC_UNROLL for (int i = 0; i < m; i += 3) rows[i / 3]++;
+      }
+      GC_UNROLL for (int i = 0; i < m; i += 3) rows[i / 3] += next;
+    }
+  }
+  NAME(put_taps)(m, w, s, sum, c, ldc);
+}
+
+#define EVEN_TAPS(m, w)                                                                            \
+  static void NAME(even_##m##_##w)(const NAME(stretch) * s, const REAL *x, const int64_t *offset,  \
+                                   const REAL *grad, REAL *c, int64_t ldc) {                       \
+    NAME(even_tile)(m, w, s, x, offset, grad, c, ldc);                                             \
+  }
+GC_CONV2D_TILES(EVEN_TAPS, 1)
+GC_CONV2D_TILES(EVEN_TAPS, 2)
+#define EVEN_ENTRY(m, w) NAME(even_##m##_##w),
+static NAME(taps_fn) *const NAME(even_taps)[2][GC_CONV2D_ROWS] = {{GC_CONV2D_TILES(EVEN_ENTRY, 1)},
+                                                                  {GC_CONV2D_TILES(EVEN_ENTRY, 2)}};

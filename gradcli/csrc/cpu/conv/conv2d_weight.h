@@ -101,9 +101,10 @@ static inline gc_weight_pass gc_weight_pass_of(const gc_conv2d *s, int64_t tile)
   const int64_t image = gc_weight_image(&p, p.chunk) * s->size;
   p.batch = gc_max(1, gc_min(GC_CONV2D_BATCH / image, gc_ceil_div(s->images, p.runs)));
   p.batch = p.chunk < s->oh ? 1 : p.batch;
-  const gc_inside middle = gc_outputs_inside(&p.sweep.column, (gc_inside){0, s->kw}, 0, s->ow);
-  p.narrow =
-      s->ow <= GC_CONV2D_NARROW && s->kw > 1 && s->c >= 2 * tile && middle.to - middle.from < s->ow;
+  const gc_inside left = gc_outputs_inside(&p.sweep.column, (gc_inside){0, 1}, 0, s->ow);
+  const gc_inside right =
+      gc_outputs_inside(&p.sweep.column, (gc_inside){s->kw - 1, s->kw}, 0, s->ow);
+  p.narrow = s->ow <= GC_CONV2D_NARROW && s->c >= 2 * tile && (left.from > 0 || right.to < s->ow);
   gc_weight_cut(&p);
   p.images = p.batch;
   if (p.down * p.across > 1)
@@ -221,10 +222,11 @@ static void NAME(sum_windows)(const gc_weight_pass *p, const gc_weight_block *b,
     const int64_t count = NAME(find_chains)(p, taps, across, images, first, rows, add, chains);
     for (int64_t i = 0; i < b->width; i += 2 * LANES) {
       const int64_t vectors = b->width - i > LANES ? 2 : 1;
+      NAME(taps_fn) *const sum_up = (p->narrow ? NAME(even_taps) : NAME(taps))[vectors - 1][n - 1];
       for (int64_t j = 0; j < count; j++)
-        NAME(taps)
-      [vectors - 1][n - 1](&chains[j], copy, offset + k, grad + i *images *positions,
-                           sum + k *b->width + i, b->width);
+        sum_up(&chains[j], p->narrow ? copy + offset[k] : copy,
+               p->narrow ? &p->sweep.plane : offset + k, grad + i * images * positions,
+               sum + k * b->width + i, b->width);
     }
   }
 }
