@@ -13,7 +13,8 @@ from gradcli.engine.device import cpu
 
 # images, groups, channels and filters of a group, image, window, stride, padding, dilation. Planes
 # narrower and wider than vectors and whole numbers of them, chunks of rows, padding that whole
-# windows lie in, strides that skip pixels, one channel and many.
+# windows lie in, strides that skip pixels, one channel and many; then narrow planes of several
+# images at a time, sums that are cut into blocks, a window of more taps than are looked up.
 SHAPES = [
     (2, 1, 16, 13, (16, 32), (3, 3), (1, 1), (1, 1), (1, 1)),
     (3, 1, 5, 16, (14, 14), (3, 3), (1, 1), (1, 1), (1, 1)),
@@ -32,6 +33,13 @@ SHAPES = [
     (2, 5, 1, 1, (11, 13), (3, 3), (2, 2), (1, 1), (1, 1)),
     (1, 3, 1, 2, (20, 9), (5, 3), (1, 2), (2, 2), (1, 2)),
     (1, 1, 2, 3, (1, 1), (3, 3), (2, 2), (1, 1), (1, 1)),
+    (19, 1, 20, 17, (4, 4), (3, 3), (1, 1), (1, 1), (1, 1)),
+    (5, 2, 17, 33, (5, 7), (3, 5), (1, 1), (1, 2), (1, 1)),
+    (8, 1, 26, 16, (9, 6), (2, 3), (1, 1), (3, 2), (2, 2)),
+    (4, 1, 90, 140, (6, 8), (3, 3), (1, 1), (1, 1), (1, 1)),
+    (4, 1, 140, 150, (4, 5), (3, 3), (1, 1), (1, 1), (1, 1)),
+    (3, 1, 130, 70, (20, 18), (3, 3), (1, 1), (1, 1), (1, 1)),
+    (1, 1, 3, 4, (10, 11), (9, 8), (1, 1), (4, 4), (1, 1)),
 ]
 
 
@@ -89,7 +97,7 @@ def largest(x: Any) -> float:
     return float(x.detach().abs().max().item())
 
 
-@pytest.mark.parametrize("shape", SHAPES[:6], ids=str)
+@pytest.mark.parametrize("shape", [*SHAPES[:6], *SHAPES[17:]], ids=str)
 def test_the_bits_do_not_depend_on_the_number_of_threads(shape: tuple[Any, ...]) -> None:
     n, groups, channels, filters, image, window, stride, padding, dilation = shape
     threads, seen = cpu.threads(), set()
@@ -98,7 +106,9 @@ def test_the_bits_do_not_depend_on_the_number_of_threads(shape: tuple[Any, ...])
         x = normal(n, groups * channels, *image).to(engine.float32)
         weight = normal(groups * filters, channels, *window).to(engine.float32)
         x.requires_grad = weight.requires_grad = True
-        y = engine.conv2d(x, weight, stride=stride, padding=padding, dilation=dilation)
+        y = engine.conv2d(
+            x, weight, stride=stride, padding=padding, dilation=dilation, groups=groups
+        )
         (y * y).sum().backward()
         seen.add(tuple(bytes(t.detach().memoryview()) for t in (y, x.grad, weight.grad)))
     cpu.set_threads(threads)
@@ -106,7 +116,7 @@ def test_the_bits_do_not_depend_on_the_number_of_threads(shape: tuple[Any, ...])
 
 
 @pytest.mark.parametrize("f", ["relu", "tanh", "neg", "relu_backward", "gelu_backward"])
-@pytest.mark.parametrize("shape", [SHAPES[i] for i in (0, 1, 8, 12)], ids=str)
+@pytest.mark.parametrize("shape", [SHAPES[i] for i in (0, 1, 8, 12, 17, 18)], ids=str)
 def test_a_row_behind_a_convolution_has_the_bits_of_its_own_call(
     isa: str, f: str, shape: tuple[Any, ...]
 ) -> None:
