@@ -82,13 +82,13 @@ static NAME(spot_fn) *const NAME(spots)[2][GC_CONV2D_ROWS] = {{GC_CONV2D_TILES(S
 
 /* ---- m rows of the matrix of windows by w vectors of filters, summed over positions: the rows lie
  * at x + offset[i], and go on for `lines` of n positions, `line` apart, of each of `images` images,
- * `image` apart; what they meet follows at grad, vector after vector, `positions` an image, with
- * `skip` of them left out behind each line ---- */
+ * `image` apart; what they meet follows at grad, vector after vector, `positions` an image ---- */
 
 typedef struct {
   int64_t x, grad; /* where it begins, grad in positions */
-  int64_t images, image, positions, lines, line, n, skip;
-  bool add; /* to what is there already */
+  int64_t images, image, positions, lines, line, n;
+  int64_t skip; /* positions left out behind each line, for rows that lie equally far apart */
+  bool add;     /* to what is there already */
 } NAME(stretch);
 
 typedef void NAME(taps_fn)(const NAME(stretch) *, const REAL *x, const int64_t *offset,
@@ -114,7 +114,7 @@ NAME(taps_tile)(const int m, const int w, const NAME(stretch) * s, const REAL *x
       (NAME(vec)){0};
   for (int64_t image = 0; image < s->images; image++) {
     const REAL *g = grad + (s->grad + image * s->positions) * w * LANES;
-    for (int64_t line = 0; line < s->lines; line++, g += s->skip * w * LANES) {
+    for (int64_t line = 0; line < s->lines; line++) {
       /* Counted up to 0, so that the end needs no register. */
       const REAL *const end = x + s->x + image * s->image + line * s->line + s->n;
       const REAL *rows[GC_CONV2D_ROWS];
