@@ -42,14 +42,23 @@ class Origins:
 
     def __init__(self, recorded: Owned) -> None:
         self._found: dict[object, list[tuple[tuple[int, int], Turn]]] = {}
+        self._whole: dict[object, Turn] = {}
         for call, turn in zip(recorded.calls, recorded.owners, strict=True):
+            self._whole[_written(call)] = turn
             for key in _traces(call):
                 self._found.setdefault(key, []).append((counting.work(call), turn))
 
     def owner(self, call: Call) -> Turn:
         """Whose a call of the program is."""
+        if _written(call) in self._whole:  # still the call that was recorded
+            return self._whole[_written(call)]
         found = [pair for key in _traces(call) for pair in self._found.get(key, ())]
         return max(found, key=lambda pair: pair[0])[1] if found else ELSEWHERE
+
+
+def _written(call: Call) -> object:
+    """The kernel, and what it writes."""
+    return call.kernel, tuple((view.buffer, view.offset) for view in call.outputs)
 
 
 def _traces(call: Call) -> Iterator[object]:

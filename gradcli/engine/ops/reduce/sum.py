@@ -36,24 +36,24 @@ SAMPLES = (
 _SUMS = (*SAMPLES, sample((3, 2), dtype=dtypes.float64))
 
 
-def _total(x: Array, dims: tuple[int, ...], divisor: float | None = None) -> Array:
-    """The sum over `dims`, which stay with size 1; divided at the end where a divisor is given."""
-    runs, dtype = shapes.neighbours(dims) or ((),), x.dtype
-    for i, group in enumerate(reversed(runs)):
-        lines = along(x.shape, group)
-        last = i == len(runs) - 1
-        floats = dtype if last else dtype.computed
-        options = (divisor,) if divisor is not None and last else ()
-        y = result(
-            "mean" if options else "sum",
-            lines.fold(x),
-            shape=lines.results,
-            dtype=floats if dtype.is_floating_point else dtypes.int64,
-            options=options,
-        )
-        shape = shapes.reduced(x.shape, group, keepdim=True)
-        x = y.view(shape, contiguous_strides(shape))
-    return x
+def _total(x: Array, dims: tuple[int, ...], keepdim: bool, divisor: float | None = None) -> Array:
+    """The sum over `dims`; divided at the end where a divisor is given."""
+    dtype, shape = x.dtype, shapes.reduced(x.shape, dims, keepdim)
+    between = dtype.computed if dtype.is_floating_point else dtypes.int64
+    first, *others = shapes.neighbours(dims) or ((),)
+    for group in reversed(others):
+        x = _pass(x, group, shapes.reduced(x.shape, group, True), between, None)
+    return _pass(x, first, shape, dtype if dtype.is_floating_point else between, divisor)
+
+
+def _pass(
+    x: Array, group: tuple[int, ...], shape: Shape, dtype: DType, divisor: float | None
+) -> Array:
+    """One sum over neighbours, in a shape that has as many elements."""
+    lines, options = along(x.shape, group), () if divisor is None else (divisor,)
+    kernel = "mean" if options else "sum"
+    y = result(kernel, lines.fold(x), shape=lines.results, dtype=dtype, options=options)
+    return y.view(shape, contiguous_strides(shape))
 
 
 def _spread(grad: Array, shape: Shape, dim: Dim, op: str) -> Array:
@@ -68,7 +68,7 @@ def sum(x: Array, *, dim: Dim = None, keepdim: bool = False, dtype: DType | None
     dims = shapes.dim_set(dim, x.ndim, "sum")
     if dtype is not None and dtype is not x.dtype:
         x = x.cast(dtype)
-    y = _total(x, dims).reshape(shapes.reduced(x.shape, dims, keepdim))
+    y = _total(x, dims, keepdim)
     return y if dtype is None or y.dtype is dtype else y.cast(dtype)
 
 
@@ -87,7 +87,7 @@ def mean(x: Array, *, dim: Dim = None, keepdim: bool = False, dtype: DType | Non
     dims = shapes.dim_set(dim, x.ndim, "mean")
     x = floats("mean", x, dtype)
     count = shapes.numel(tuple(x.shape[d] for d in dims))
-    return _total(x, dims, count).reshape(shapes.reduced(x.shape, dims, keepdim))
+    return _total(x, dims, keepdim, count)
 
 
 @mean.gradient
