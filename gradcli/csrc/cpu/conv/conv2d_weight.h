@@ -222,7 +222,8 @@ static void NAME(sum_windows)(const gc_weight_pass *p, const gc_weight_block *b,
     const int64_t count = NAME(find_chains)(p, taps, across, images, first, rows, add, chains);
     for (int64_t i = 0; i < b->width; i += 2 * LANES) {
       const int64_t vectors = b->width - i > LANES ? 2 : 1;
-      NAME(taps_fn) *const sum_up = (p->narrow ? NAME(even_taps) : NAME(taps))[vectors - 1][n - 1];
+      NAME(taps_fn) *const even = NAME(even_taps)[vectors - 1][n - 1];
+      NAME(taps_fn) *const sum_up = p->narrow ? even : NAME(taps)[vectors - 1][n - 1];
       for (int64_t j = 0; j < count; j++)
         sum_up(&chains[j], p->narrow ? copy + offset[k] : copy,
                p->narrow ? &p->sweep.plane : offset + k, grad + i * images * positions,
