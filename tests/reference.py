@@ -159,6 +159,7 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "sub": pairwise(lambda a, b, alpha=1: a - alpha * b),
     "mul": pairwise(lambda a, b: a * b),
     "div": pairwise(_quotient),
+    "lerp_number": pairwise(lambda a, b, weight: (1 - weight) * a + weight * b),
     "pow": pairwise(lambda a, b: a**b),
     "maximum": pairwise(max),
     "minimum": pairwise(min),

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from grid import elementwise
+from grid import Grid, elementwise
 
 
 def _elu(x: float, alpha: float = 1.0) -> float:
@@ -41,11 +41,23 @@ def _logsigmoid(x: float) -> float:
     return -math.log1p(math.exp(-x)) if x > 0 else x - math.log1p(math.exp(x))
 
 
+def _glu(input: Grid, dim: int = -1) -> Grid:
+    d = dim % input.ndim
+    half = input.shape[d] // 2
+
+    def gated(at: tuple[int, ...]) -> float:
+        gate = input[(*at[:d], at[d] + half, *at[d + 1 :])]
+        return float(input[at]) / (1 + math.exp(-gate))
+
+    return Grid.from_function((*input.shape[:d], half, *input.shape[d + 1 :]), gated)
+
+
 REFERENCES: dict[str, Callable[..., Any]] = {
     "elu": elementwise(_elu),
     "celu": elementwise(_celu),
     "selu": elementwise(lambda x: 1.0507009873554805 * _elu(x, 1.6732632423543772)),
     "silu": elementwise(_silu),
+    "glu": _glu,
     "mish": elementwise(lambda x: x * math.tanh(_softplus(x))),
     "softplus": elementwise(_softplus),
     "logsigmoid": elementwise(_logsigmoid),

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from grid import Grid, indices
+from grid import Grid, indices, pick
 
 Dim = int | Sequence[int] | None
 
@@ -215,6 +215,23 @@ def _vector_norm(x: Grid, dim: Dim = None, keepdim: bool = False) -> Grid:
     return reduce(x, dim, keepdim, lambda values: math.sqrt(sum(v * v for v in values)))
 
 
+def _logsumexp(input: Grid, dim: Dim, keepdim: bool = False) -> Grid:
+    def logarithm(numbers: list[float]) -> float:
+        total = math.fsum(map(math.exp, numbers))
+        return math.log(total) if total else -math.inf
+
+    return reduce(input, dim, keepdim, logarithm)
+
+
+def _over_rms(x: Grid, last: int, eps: float) -> Grid:
+    squares = _mean(Grid(x.shape, [v * v for v in x.flat]), range(-last, 0), keepdim=True)
+    return Grid.from_function(x.shape, lambda at: x[at] / math.sqrt(pick(squares, at) + eps))
+
+
+def _truth(f: Callable[[list[Any]], bool]) -> Callable[..., Grid]:
+    return lambda x, dim=None, keepdim=False: reduce(x, dim, keepdim, f)
+
+
 def _running(join: Callable[[float, float], float], start: float) -> Callable[..., Grid]:
     def run(x: Grid, dim: int, dtype: Any = None) -> Grid:
         def until(at: tuple[int, ...]) -> float:
@@ -233,6 +250,10 @@ def _running(join: Callable[[float, float], float], start: float) -> Callable[..
 
 REFERENCES: dict[str, Callable[..., Any]] = {
     "vector_norm": _vector_norm,
+    "logsumexp": _logsumexp,
+    "over_rms": _over_rms,
+    "any": _truth(any),
+    "all": _truth(all),
     "cumsum": _running(lambda a, b: a + b, 0.0),
     "cumprod": _running(lambda a, b: a * b, 1.0),
     "sum": _sum,

@@ -87,6 +87,9 @@ BINARY_REAL(pow,   m_pow(a, b),   b == 0 ? 0 : b * m_pow(a, b - 1), m_pow_slope(
 BINARY_REAL(atan2, m_atan2(a, b), m_atan2_slope(b, a),              m_atan2_slope(-a, b))
 BINARY_REAL(hypot, m_hypot(a, b), a / y,                            b / y)
 
+BINARY_REAL(lerp,  (p < 0 ? -p : p) < R(0.5) ? a + (b - a) * p : b - (b - a) * q, q, p)
+BINARY_REAL(glu,   a * m_sigmoid(b), m_sigmoid(b),                  a * (m_sigmoid(b) * (1 - m_sigmoid(b))))
+
 BINARY_WHOLE(pow_whole,   m_pow_whole(a, b))
 BINARY_WHOLE(bitwise_and, a & b)
 BINARY_WHOLE(bitwise_or,  a | b)

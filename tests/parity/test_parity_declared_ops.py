@@ -175,6 +175,8 @@ SPELLED = {
     "vector_norm": lambda x, dim=None, keepdim=False: torch.linalg.vector_norm(x, 2, dim, keepdim),
 }
 ALONE = {
+    "over_rms": "part of rms_norm, which is compared as a whole",
+    "lerp_number": "part of lerp, which tests/parity/test_parity_elementwise.py compares",
     "affine": "torch does it in two steps; tests/reference_index.py has its maths",
     "rand_at": "numbers of a generator of our own; tests/reference_index.py draws them again",
     "with_part": "assignment; tests/parity/test_parity_indexing.py compares x[index] = value",

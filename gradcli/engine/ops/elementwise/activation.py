@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf
 from typing import Annotated
 
-from gradcli.engine.array import Array
+from gradcli.engine.array import Array, empty, run
 from gradcli.engine.composite import function
 from gradcli.engine.kind import Bound
 from gradcli.engine.op import op
@@ -16,6 +16,7 @@ from gradcli.engine.ops.elementwise.family import (
     as_float,
     declare_sign_slope,
     declare_slope,
+    map_binary,
     map_unary,
     unary,
 )
@@ -231,11 +232,33 @@ def softcap(input: Tensor, cap: Cap) -> Tensor:
     return mul(tanh(div(input, cap)), cap)
 
 
-@function(method=False, samples=_HALVES, wrong=_ODD)
-def glu(input: Tensor, dim: int = -1) -> Tensor:
-    """The first half along `dim` times the sigmoid of the second (Dauphin et al. 2016)."""
-    first, second = _halves("glu", input, dim)
+def _composed_glu(input: Tensor, *, dim: int = -1) -> Tensor:
+    first, second = chunk(input, 2, dim)
     return mul(first, sigmoid(second))
+
+
+@op(
+    method=False,
+    saves="input",
+    composed=_composed_glu,
+    twice="composed",
+    samples=_HALVES,
+    wrong=_ODD,
+)
+def glu(input: Array, *, dim: int = -1) -> Array:
+    """The first half along `dim` times the sigmoid of the second (Dauphin et al. 2016)."""
+    return map_binary("glu", *_halves_of(as_float(input), _even("glu", input, dim)))
+
+
+@glu.gradient
+def glu_gradient(grad: Array, *, input: Array, dim: int) -> Array:
+    """Each half of it is written by a kernel of its own."""
+    d = dim_index(dim, input.ndim, "glu")
+    out = empty(input.shape, input.dtype)
+    first, second = _halves_of(input, d)
+    for row, half in zip(("glu_backward_a", "glu_backward_b"), _halves_of(out, d), strict=True):
+        run(row, first, second, first, grad, half)
+    return out
 
 
 @function(method=False, samples=_HALVES, wrong=_ODD)
@@ -246,11 +269,22 @@ def swiglu(input: Tensor, dim: int = -1) -> Tensor:
 
 
 def _halves(name: str, input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+    first, second = chunk(input, 2, _even(name, input, dim))
+    return first, second
+
+
+def _even(name: str, input: Tensor | Array, dim: int) -> int:
+    """`dim` from the front, once there is an even number of elements along it."""
     d = dim_index(dim, input.ndim, name)
     if not input.ndim or input.shape[d] % 2:
         raise ShapeError(f"{name}: dim {dim} of shape {input.shape} has no two halves")
-    first, second = chunk(input, 2, d)
-    return first, second
+    return d
+
+
+def _halves_of(x: Array, dim: int) -> tuple[Array, Array]:
+    half = x.shape[dim] // 2
+    shape = (*x.shape[:dim], half, *x.shape[dim + 1 :])
+    return x.view(shape, x.strides), x.view(shape, x.strides, x.offset + half * x.strides[dim])
 
 
 sigmoid = unary("sigmoid", "1 / (1 + exp(-x)), without overflow on either side.")

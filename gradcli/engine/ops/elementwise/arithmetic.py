@@ -7,10 +7,11 @@ from typing import Any
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine.argument import too_large
-from gradcli.engine.array import Array
+from gradcli.engine.array import Array, scalar, unbroadcast
 from gradcli.engine.composite import function
 from gradcli.engine.kind import Operand
-from gradcli.engine.op import declare_op
+from gradcli.engine.op import declare_op, op
+from gradcli.engine.ops.along import floats, match
 from gradcli.engine.ops.elementwise.division import (
     ROUNDED_SAMPLES,
     ROUNDED_WRONG,
@@ -34,6 +35,7 @@ from gradcli.engine.ops.elementwise.family import (
 from gradcli.engine.ops.index.where import where
 from gradcli.engine.sample import index, sample, truth, unit, wrong
 from gradcli.engine.sample import positive as positive_numbers
+from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError
 
@@ -81,11 +83,43 @@ def rsub(input: Tensor, other: Operand, *, alpha: float = 1) -> Tensor:
 )
 def lerp(input: Tensor, end: Tensor, weight: Tensor | float) -> Tensor:
     """Input + weight * (end - input), reckoned from the nearer of the two."""
-    gap = sub(end, input)
     if isinstance(weight, Tensor):
+        gap = sub(end, input)
         near, far = add(input, mul(weight, gap)), sub(end, mul(sub(1, weight), gap))
         return where(absolute(weight.detach()) >= 0.5, far, near)
+    if input.dtype is end.dtype and input.is_floating_point():
+        return lerp_number(input, end, weight)
+    gap = sub(end, input)
     return sub(end, mul(gap, 1 - weight)) if abs(weight) >= 0.5 else add(input, gap * weight)
+
+
+@op(
+    method=False,
+    twice="linear",
+    samples=[
+        sample((3, 5), (3, 5), weight=0.3),
+        sample((2, 1), (1, 3), weight=0.7),
+        sample((2, 3), (3,), weight=-1.5),
+        sample((), (2,), weight=0.5),
+        sample((0, 3), (1, 3), weight=0.25),
+    ],
+)
+def lerp_number(input: Array, end: Array, *, weight: float) -> Array:
+    """Input + weight * (end - input) for a number, reckoned from the nearer of the two."""
+    match("lerp_number", floats("lerp_number", input), end=end)
+    return map_binary("lerp", input, end, options=(weight, 1 - weight))
+
+
+@lerp_number.gradient
+def lerp_number_gradient(
+    grad: Array, *, weight: float, needs: tuple[bool, ...], shapes: tuple[Shape, ...]
+) -> tuple[Array | None, ...]:
+    """1 - weight to the input, and weight to the end."""
+    shares = (1 - weight, weight)
+    return tuple(
+        unbroadcast(map_binary("mul", grad, scalar(share, grad.dtype)), shape) if need else None
+        for share, shape, need in zip(shares, shapes, needs, strict=True)
+    )
 
 
 # Shapes of three, and what the product or quotient of two is multiplied by.

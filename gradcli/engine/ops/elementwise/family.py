@@ -67,13 +67,20 @@ def map_slope(kernel: str, options: Sequence[float], saved: Array, grad: Array) 
     )
 
 
-def map_binary(kernel: str, a: Array, b: Array, dtype: DType | None = None) -> Array:
+def map_binary(
+    kernel: str,
+    a: Array,
+    b: Array,
+    dtype: DType | None = None,
+    options: Sequence[float] = (),
+) -> Array:
     """Run an elementwise kernel of two inputs, broadcast against each other."""
     shape = a.shape
     if shape != b.shape:
         shape = shapes.broadcast(shape, b.shape, kernel)
         a, b = a.expand(shape, kernel), b.expand(shape, kernel)
-    return result(kernel, a, b, shape=shape, dtype=dtype or dtypes.beside(a.dtype, b.dtype))
+    dtype = dtype or dtypes.beside(a.dtype, b.dtype)
+    return result(kernel, a, b, shape=shape, dtype=dtype, options=options)
 
 
 def unary(

@@ -7,12 +7,17 @@ from math import inf
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import table
+from gradcli.engine.array import Array, scalar
 from gradcli.engine.composite import function
 from gradcli.engine.dtype import DType
 from gradcli.engine.kind import NotNegative
+from gradcli.engine.op import op
+from gradcli.engine.ops.along import floats
+from gradcli.engine.ops.elementwise.family import map_binary, map_unary
 from gradcli.engine.ops.norm.inputs import by_channel, last_shape
+from gradcli.engine.ops.reduce.sum import mean_over
 from gradcli.engine.recompute import repeating
-from gradcli.engine.sample import away_from, distinct, none, positive, sample
+from gradcli.engine.sample import away_from, distinct, none, positive, sample, wrong
 from gradcli.engine.shape import dim_index, numel
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, OptionError, ShapeError
@@ -113,12 +118,55 @@ def rms_norm(
     eps is the distance of 1 to the next number where it is left out.
     """
     dtype = _float("rms_norm", input)
-    dims = tuple(range(-len(last_shape("rms_norm", input, normalized_shape, weight=weight)), 0))
-    wide = input.to(dtype.computed)
-    square = table.mean(wide * wide, dims, keepdim=True)
-    y = wide * table.rsqrt(square + (_EPSILON[dtype.computed] if eps is None else eps))
-    y = y.to(dtype)
+    count = len(last_shape("rms_norm", input, normalized_shape, weight=weight))
+    y = over_rms(input, count, _EPSILON[dtype.computed] if eps is None else eps)
     return y if weight is None else y * weight
+
+
+def _composed_over_rms(x: Tensor, *, last: int, eps: float) -> Tensor:
+    wide = x.to(x.dtype.computed)
+    square = table.mean(wide * wide, tuple(range(-last, 0)), keepdim=True)
+    return (wide * table.rsqrt(square + eps)).to(x.dtype)
+
+
+@op(
+    method=False,
+    saves=("x", "scale"),
+    outputs=("y", "scale"),
+    composed=_composed_over_rms,
+    twice="composed",
+    samples=[
+        sample((3, 5), last=1, eps=0.0),
+        sample((2, 3, 4), last=2, eps=0.5),
+        sample((2, 1), last=1, eps=1e-5),
+        sample((0, 3), last=1, eps=1e-5),
+    ],
+    wrong=[wrong(sample((2, 3), last=3, eps=0.0), "has no last 3 dimensions")],
+)
+def over_rms(x: Array, *, last: int, eps: float) -> tuple[Array, Array]:
+    """X / sqrt(mean(x^2) + eps) over the last `last` dimensions."""
+    floats("over_rms", x)
+    if not 0 < last <= x.ndim:
+        raise ShapeError(f"over_rms: shape {x.shape} has no last {last} dimensions")
+    wide = x.cast(x.dtype.computed) if x.dtype is not x.dtype.computed else x
+    square = mean_over(map_binary("mul", wide, wide), _last(x, last))
+    scale = map_unary("rsqrt", map_binary("add", square, scalar(eps, wide.dtype)))
+    y = map_binary("mul", wide, scale)
+    return y if y.dtype is x.dtype else y.cast(x.dtype), scale
+
+
+def _last(x: Array, count: int) -> tuple[int, ...]:
+    return tuple(range(x.ndim - count, x.ndim))
+
+
+@over_rms.gradient
+def over_rms_gradient(grad: Array, *, x: Array, scale: Array, last: int) -> Array:
+    """(grad - x mean(grad x) scale^2) scale, where y is x times the scale."""
+    wide, of_y = (a if a.dtype is scale.dtype else a.cast(scale.dtype) for a in (x, grad))
+    shared = mean_over(map_binary("mul", of_y, wide), _last(x, last))
+    share = map_binary("mul", shared, map_binary("mul", scale, scale))
+    slope = map_binary("mul", map_binary("sub", of_y, map_binary("mul", wide, share)), scale)
+    return slope if slope.dtype is x.dtype else slope.cast(x.dtype)
 
 
 @function(
@@ -168,9 +216,8 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: NotNegative = 1e
     _float("normalize", input)
     at = dim_index(dim, input.ndim, "normalize")
     if p == 2:
-        # Below eps the bound stands in for the sum, so that 0 has a slope.
-        norm = table.sqrt(table.clamp(table.sum(input * input, at, keepdim=True), min=eps * eps))
-        return input / norm
+        # Below eps the bound stands in for the norm, so that 0 has a slope.
+        return input / table.clamp(table.vector_norm(input, at, keepdim=True), min=eps)
     size = abs(input)
     if p == 1:
         norm = table.clamp(table.sum(size, at, keepdim=True), min=eps)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from gradcli.engine import dtype as dtypes
+from gradcli.engine.array import Array, scalar
 from gradcli.engine.composite import function
 from gradcli.engine.kind import Whole
+from gradcli.engine.op import op
 from gradcli.engine.ops.creation.creation import full, zeros
-from gradcli.engine.ops.elementwise.comparison import eq, gt, ne
+from gradcli.engine.ops.elementwise.comparison import ne
+from gradcli.engine.ops.elementwise.family import map_binary
 from gradcli.engine.ops.index.scatter import scatter_add
 from gradcli.engine.ops.reduce.extreme import amax, amin
-from gradcli.engine.ops.reduce.sum import Dim
+from gradcli.engine.ops.reduce.sum import Dim, total_over
 from gradcli.engine.ops.reduce.sum import sum as total
 from gradcli.engine.sample import index, sample, truth, wrong
+from gradcli.engine.shape import dim_set, numel, reduced
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, RangeError, ShapeError
 
@@ -40,21 +44,34 @@ def count_nonzero(input: Tensor, dim: Dim = None) -> Tensor:
     return total(ne(input, 0), dim=dim)
 
 
-def _answer(input: Tensor, truth: Tensor) -> Tensor:
+def _answer(input: Array, truth: Array) -> Array:
     """As torch has it: bytes answer in bytes, all others in truth values."""
-    return truth.to(dtypes.uint8) if input.dtype is dtypes.uint8 else truth
+    return truth.cast(dtypes.uint8) if input.dtype is dtypes.uint8 else truth
 
 
-@function("any", samples=_TRUTHS, why=ANSWERED)
-def any_of(input: Tensor, dim: Dim = None, keepdim: bool = False) -> Tensor:
+def _true(name: str, input: Array, dim: Dim) -> tuple[Array, tuple[int, ...]]:
+    """How many elements are not 0, over dims that stay with size 1; and which dims."""
+    dims = dim_set(dim, input.ndim, name)
+    truths = input if input.dtype is dtypes.bool_ else input.cast(dtypes.bool_)
+    return total_over(truths, dims), dims
+
+
+def _any(input: Array, *, dim: Dim = None, keepdim: bool = False) -> Array:
     """Whether an element over `dim`, or over everything, is not 0."""
-    return _answer(input, gt(total(ne(input, 0), dim=dim, keepdim=keepdim), 0))
+    true, dims = _true("any", input, dim)
+    return _answer(input, true.cast(dtypes.bool_)).reshape(reduced(input.shape, dims, keepdim))
 
 
-@function("all", samples=_TRUTHS, why=ANSWERED)
-def all_of(input: Tensor, dim: Dim = None, keepdim: bool = False) -> Tensor:
+def _all(input: Array, *, dim: Dim = None, keepdim: bool = False) -> Array:
     """Whether every element over `dim`, or over everything, is not 0."""
-    return _answer(input, eq(total(eq(input, 0), dim=dim, keepdim=keepdim), 0))
+    true, dims = _true("all", input, dim)
+    every = scalar(numel(tuple([input.shape[d] for d in dims])), dtypes.int64)
+    answer = map_binary("eq", true, every, dtypes.bool_)
+    return _answer(input, answer).reshape(reduced(input.shape, dims, keepdim))
+
+
+any_of = op(name="any", samples=_TRUTHS, why=ANSWERED)(_any)
+all_of = op(name="all", samples=_TRUTHS, why=ANSWERED)(_all)
 
 
 @function(

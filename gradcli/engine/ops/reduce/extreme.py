@@ -6,7 +6,7 @@ from typing import Any, overload
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import table
-from gradcli.engine.array import Array, run
+from gradcli.engine.array import Array, result, run
 from gradcli.engine.composite import function
 from gradcli.engine.kind import OneDim
 from gradcli.engine.op import Op, declare_op, op
@@ -24,11 +24,17 @@ from gradcli.errors import ShapeError
 def _chosen(name: str, kernel: str, x: Array, dims: tuple[int, ...]) -> tuple[Array, Array]:
     """Values and int64 places (counted within what is reduced), both (outer, 1, inner)."""
     lines = along(x.shape, dims)
-    values, places = lines.empty(x.dtype), lines.empty(dtypes.int64)
+    values = lines.empty(x.dtype)
     if lines.lines[1] == 0 and values.numel:
         raise ShapeError(f"{name}: there is nothing to choose from in shape {x.shape}")
-    run(kernel, lines.fold(x), values, places)
+    places = result(kernel, lines.fold(x), values, shape=lines.results, dtype=dtypes.int64)
     return values, places
+
+
+def largest_of(x: Array, dims: tuple[int, ...]) -> Array:
+    """The largest elements over `dims`, which stay with size 1."""
+    values, _ = _chosen("amax", "max_along", x, dims)
+    return values.reshape(reduced(x.shape, dims, keepdim=True))
 
 
 _DISTINCT = with_numbers(distinct, SAMPLES)

@@ -8,13 +8,14 @@ from math import inf
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shapes
 from gradcli.engine import table
-from gradcli.engine.array import Array, empty, run, scalar
+from gradcli.engine.array import Array, full, result, scalar
 from gradcli.engine.composite import function
 from gradcli.engine.dtype import DType
 from gradcli.engine.op import op
 from gradcli.engine.ops.along import along, floats
-from gradcli.engine.ops.elementwise.family import map_binary, map_unary
-from gradcli.engine.ops.reduce.sum import SAMPLES, Dim
+from gradcli.engine.ops.elementwise.family import as_float, map_binary, map_unary
+from gradcli.engine.ops.reduce.extreme import largest_of
+from gradcli.engine.ops.reduce.sum import SAMPLES, Dim, total_over
 from gradcli.engine.sample import LINES, away_from, sample, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
@@ -29,19 +30,43 @@ def _floating(name: str, x: Tensor, dtype: DType | None = None) -> Tensor:
     return x
 
 
-@function(samples=[*LINES, sample((2, 3, 4), dim=(0, -1), keepdim=True)])
-def logsumexp(input: Tensor, dim: Dim, keepdim: bool = False) -> Tensor:
-    """log(sum(exp(x))) over `dim`, with the maximum taken off first."""
+def _composed_logsumexp(input: Tensor, *, dim: Dim, keepdim: bool = False) -> Tensor:
     x = input if input.is_floating_point() else input.to(dtypes.float32)
-    dims = shapes.dim_set(dim, x.ndim, "logsumexp")
-    shape = shapes.reduced(x.shape, dims, keepdim)
     if not x.numel():
         return table.sum(x, dim, keepdim) - inf
-    # Of an infinite maximum the largest number is taken off: inf - inf would be NaN.
     largest = dtypes.LARGEST[x.dtype]
     top = table.clamp(table.amax(x.detach(), dim, keepdim=True), -largest, largest)
     result = table.log(table.sum(table.exp(x - top), dim, keepdim=True)) + top
-    return table.reshape(result, shape)
+    dims = shapes.dim_set(dim, x.ndim, "logsumexp")
+    return table.reshape(result, shapes.reduced(x.shape, dims, keepdim))
+
+
+@op(
+    saves=("input", "y"),
+    composed=_composed_logsumexp,
+    twice="composed",
+    samples=[*LINES, sample((2, 3, 4), dim=(0, -1), keepdim=True)],
+)
+def logsumexp(input: Array, *, dim: Dim, keepdim: bool = False) -> Array:
+    """log(sum(exp(x))) over `dim`, with the maximum taken off first."""
+    x = as_float(input)
+    dims = shapes.dim_set(dim, x.ndim, "logsumexp")
+    shape = shapes.reduced(x.shape, dims, keepdim)
+    if not x.numel:
+        return full(shape, -inf, x.dtype)
+    # Of an infinite maximum the largest number is taken off: inf - inf would be NaN.
+    largest = dtypes.LARGEST[x.dtype]
+    top = map_unary("clamp", largest_of(x, dims), (-largest, largest))
+    powers = map_unary("exp", map_binary("sub", x, top))
+    return map_binary("add", map_unary("log", total_over(powers, dims)), top).reshape(shape)
+
+
+@logsumexp.gradient
+def logsumexp_gradient(grad: Array, *, input: Array, y: Array, dim: Dim) -> Array:
+    """exp(x - y), the softmax of x; 0 beside an infinite x, which softmax would make NaN."""
+    kept = shapes.reduced(input.shape, shapes.dim_set(dim, input.ndim, "logsumexp"), keepdim=True)
+    shares = map_unary("exp", map_binary("sub", input, y.reshape(kept)))
+    return map_binary("mul", shares, grad.reshape(kept))
 
 
 def _power_norm(size: Tensor, p: float, dim: Dim, keepdim: bool) -> Tensor:
@@ -112,13 +137,11 @@ def vector_norm(x: Array, *, dim: Dim = None, keepdim: bool = False) -> Array:
     dims = shapes.dim_set(dim, x.ndim, "vector_norm")
     shape = shapes.reduced(x.shape, dims, keepdim)
     if len(dims) == x.ndim:
-        squares = empty((1,), dtypes.float64)
-        run("sum_squares", x.contiguous(), squares)
+        squares = result("sum_squares", x.contiguous(), shape=(1,), dtype=dtypes.float64)
         y = map_unary("sqrt", squares)
         return (y if x.dtype is y.dtype else y.cast(x.dtype)).reshape(shape)
     lines = along(x.shape, dims)
-    lengths = lines.empty(x.dtype)
-    run("length", lines.fold(x), lengths)
+    lengths = result("length", lines.fold(x), shape=lines.results, dtype=x.dtype)
     return lengths.reshape(shape)
 
 

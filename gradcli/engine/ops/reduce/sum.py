@@ -36,7 +36,9 @@ SAMPLES = (
 _SUMS = (*SAMPLES, sample((3, 2), dtype=dtypes.float64))
 
 
-def _total(x: Array, dims: tuple[int, ...], keepdim: bool, divisor: float | None = None) -> Array:
+def total_over(
+    x: Array, dims: tuple[int, ...], keepdim: bool = True, divisor: float | None = None
+) -> Array:
     """The sum over `dims`; divided at the end where a divisor is given."""
     dtype, shape = x.dtype, shapes.reduced(x.shape, dims, keepdim)
     between = dtype.computed if dtype.is_floating_point else dtypes.int64
@@ -56,6 +58,11 @@ def _pass(
     return y.view(shape, contiguous_strides(shape))
 
 
+def mean_over(x: Array, dims: tuple[int, ...], keepdim: bool = True) -> Array:
+    """The mean over `dims`."""
+    return total_over(x, dims, keepdim, numel(tuple([x.shape[d] for d in dims])))
+
+
 def _spread(grad: Array, shape: Shape, dim: Dim, op: str) -> Array:
     """A reduced gradient, repeated over what was reduced."""
     dims = shapes.dim_set(dim, len(shape), op)
@@ -68,7 +75,7 @@ def sum(x: Array, *, dim: Dim = None, keepdim: bool = False, dtype: DType | None
     dims = shapes.dim_set(dim, x.ndim, "sum")
     if dtype is not None and dtype is not x.dtype:
         x = x.cast(dtype)
-    y = _total(x, dims, keepdim)
+    y = total_over(x, dims, keepdim)
     return y if dtype is None or y.dtype is dtype else y.cast(dtype)
 
 
@@ -86,8 +93,7 @@ def mean(x: Array, *, dim: Dim = None, keepdim: bool = False, dtype: DType | Non
     """Sum over `dim`, or over everything, divided by the number of elements; NaN for none."""
     dims = shapes.dim_set(dim, x.ndim, "mean")
     x = floats("mean", x, dtype)
-    count = shapes.numel(tuple(x.shape[d] for d in dims))
-    return _total(x, dims, keepdim, count)
+    return mean_over(x, dims, keepdim)
 
 
 @mean.gradient

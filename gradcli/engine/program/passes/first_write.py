@@ -65,6 +65,20 @@ def _apart(call: Call) -> bool:
         if any(meets(out, other) for other in call.outputs[:i]):
             return False
         over = [view for view in call.inputs if meets(view, out)]
-        if over and not (FACTS[call.kernel].elementwise and all(view.same(out) for view in over)):
+        if over and not (
+            FACTS[call.kernel].elementwise
+            and all(view.same(out) for view in over)
+            and _without_repeats(out)
+        ):
             return False
+    return True
+
+
+def _without_repeats(view: View) -> bool:
+    """Whether no element stands in it twice: what is written would be read as a later one."""
+    reach = 0
+    for step, size in sorted(zip(map(abs, view.strides), view.shape, strict=True)):
+        if size > 1 and step <= reach:
+            return False
+        reach += step * (size - 1)
     return True
