@@ -7,7 +7,7 @@ from typing import Any
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine.argument import too_large
-from gradcli.engine.array import Array, scalar, unbroadcast
+from gradcli.engine.array import Array, result, unbroadcast
 from gradcli.engine.composite import function
 from gradcli.engine.kind import Operand
 from gradcli.engine.op import declare_op, op
@@ -114,11 +114,13 @@ def lerp_number(input: Array, end: Array, *, weight: float) -> Array:
 def lerp_number_gradient(
     grad: Array, *, weight: float, needs: tuple[bool, ...], shapes: tuple[Shape, ...]
 ) -> tuple[Array | None, ...]:
-    """1 - weight to the input, and weight to the end."""
-    shares = (1 - weight, weight)
+    """1 - weight to the input, and weight to the end: the slopes look at nothing else."""
+    about: Any = {"shape": grad.shape, "dtype": grad.dtype, "options": (weight, 1 - weight)}
     return tuple(
-        unbroadcast(map_binary("mul", grad, scalar(share, grad.dtype)), shape) if need else None
-        for share, shape, need in zip(shares, shapes, needs, strict=True)
+        unbroadcast(result(row, grad, grad, grad, grad, **about), shape) if need else None
+        for row, shape, need in zip(
+            ("lerp_backward_a", "lerp_backward_b"), shapes, needs, strict=True
+        )
     )
 
 
