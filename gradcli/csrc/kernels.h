@@ -45,7 +45,7 @@ KERNEL_ALL(cumsum, scan, 1, 1, 0, "oni oni")
 KERNEL_ALL(cumprod, scan, 1, 1, 0, "oni oni")
 KERNEL_REAL(cumprod_backward, scan, 3, 1, 0, "oni oni oni oni")
 
-/* index.h, index_backward.h */
+/* index.h, index_add.h, index_backward.h */
 KERNEL_ALL(index_select, index_select, 2, 1, 0, "oni mL omi",
            .gathers = 1, .operations = {GC_COUNT_NONE})
 KERNEL_ALL(embedding,    index_select, 2, 1, 0, "oni mL omi",
@@ -54,6 +54,7 @@ KERNEL_ALL(where,  blocks,   3, 1, 1, "~*B ~* ~* ~*", .operations = {GC_COUNT_NO
 KERNEL_ALL(arange, blocks,   0, 1, 0, ".", .operations = {GC_COUNT_NONE})
 KERNEL_ALL(tril,   triangle, 1, 1, 0, "brc brc", .operations = {GC_COUNT_NONE})
 KERNEL_ALL(triu,   triangle, 1, 1, 0, "brc brc", .operations = {GC_COUNT_NONE})
+KERNEL_ALL(index_add, index_add, 3, 1, 0, "oni mL omi oni")
 KERNEL_REAL(index_select_backward, index_grad, 2, 1, 0, "omi mL oni")
 
 /* gather.h */

@@ -190,6 +190,11 @@ def index_select_backward(rng: random.Random) -> tuple[list[Spec], list[int]]:
     return [y, index, x], [rng.choice((-1, 0, 2, INT64_MAX))]
 
 
+def index_add(rng: random.Random) -> tuple[list[Spec], list[int]]:
+    x, index, source = rows_of_index(rng)
+    return [x, index, source, x], []
+
+
 def cross_entropy(rng: random.Random) -> tuple[list[Spec], list[int]]:
     outer, classes, inner = size(rng), size(rng), rng.choice((0, 1, 1, 3))
     reduction = rng.choice((0, 1, 2))
@@ -304,6 +309,7 @@ BUILDERS: dict[str, Callable[[random.Random], tuple[list[Spec], list[int]]]] = {
     "max_along": reduced((F32, I64)),
     "min_along": reduced((F32, I64)),
     "select_backward": select_backward,
+    "index_add": index_add,
     "index_select": index_select,
     "embedding": index_select,
     "index_select_backward": index_select_backward,

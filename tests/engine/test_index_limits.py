@@ -72,7 +72,7 @@ INDEXED = list(index_inputs())
 def test_the_kernels_that_follow_indices_are_all_here() -> None:
     assert sorted(name for name, _ in INDEXED) == [
         "cross_entropy", "cross_entropy_backward", "embedding", "flat_index", "gather",
-        "index_copy", "index_select", "index_select_backward", "max_pool2d_backward",
+        "index_add", "index_copy", "index_select", "index_select_backward", "max_pool2d_backward",
         "scatter", "select_backward",
     ]  # fmt: skip
 

@@ -166,6 +166,12 @@ def _long_orders() -> None:
     x.index_select(1, engine.tensor([4] * 50 + [1] * 50 + [0, 2])).sum().backward()
 
 
+def _added_rows() -> None:
+    rows = engine.tensor([i * i % 7 if i % 3 else 11 for i in range(400)])
+    for x in (wave((2, 40, 3)), (wave((2, 40, 3)) * 3).to(engine.int64)):
+        x.index_add(1, rows, wave((2, 400, 3), 1.0).to(x.dtype) * 2)
+
+
 def _convolution_gradients() -> None:
     for images, groups, channels, filters, size, window, step in CONVOLUTIONS:
         x = wave((images, groups * channels, *size)).requires_grad_()
@@ -237,6 +243,7 @@ def _long_windows() -> None:
 OTHERS: dict[str, Callable[[], None]] = {
     "long rows": _long_rows,
     "long orders": _long_orders,
+    "added rows": _added_rows,
     "gradients of convolutions": _convolution_gradients,
     "casts": _casts,
     "bits": _bits,

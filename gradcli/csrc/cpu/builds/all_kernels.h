@@ -13,6 +13,7 @@
 #include "../elementwise/finite.h"
 #include "../index/gather.h"
 #include "../index/index.h"
+#include "../index/index_add.h"
 #include "../random/random_integers.h"
 #include "../index/sort.h"
 #ifdef GC_IS_REAL

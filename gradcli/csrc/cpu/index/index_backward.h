@@ -1,15 +1,5 @@
 /* index_backward.h -- the gradient of picking rows: each destination row is the sum of the rows of
- * the gradient that were picked from it, in the order of their positions, carried in double. The
- * positions are sorted by destination first (a counting sort, which keeps equal ones in order), so
- * that every destination belongs to one task and the bits depend on nothing else. */
-
-enum { NAME(columns_at_once) = 128 };
-
-/* Destination rows of a task: about one block of additions. */
-static inline int64_t NAME(index_rows)(const gc_tensor *t) {
-  const int64_t n = t[2].shape[1], inner = gc_max(1, t[2].shape[2]);
-  return gc_max(1, GC_BLOCK / inner / (gc_ceil_div(t[1].shape[0], gc_max(1, n)) + 1));
-}
+ * the gradient that were picked from it, in the order of their positions, carried in double. */
 
 /* grad (outer, m, inner), indices (m) -> out (outer, n, inner). sizes[0]: an index that gets no
  * gradient, or -1. */
@@ -18,27 +8,10 @@ static int NAME(plan_index_grad)(const gc_call *call, gc_plan *plan, gc_error *e
   GC_REQUIRE(out->shape[1] <= (int64_t)1 << 56, 2, "at most 2^56 rows");
   plan->phases = 2;
   plan->tasks[0] = 1;
-  plan->tasks[1] = gc_ceil_div(out->shape[0] * out->shape[1], NAME(index_rows)(call->tensors));
+  plan->tasks[1] = gc_ceil_div(out->shape[0] * out->shape[1],
+                               NAME(index_rows)(out->shape[1], out->shape[2], indices->shape[0]));
   plan->shared_bytes = (out->shape[1] + 1 + indices->shape[0]) * (int64_t)sizeof(int64_t);
   return GC_OK;
-}
-
-/* begin[i]..begin[i + 1]: where the positions that picked row i stand in `order`. */
-static void NAME(index_sort)(const gc_job *job, int64_t *begin, int64_t *order) {
-  const gc_tensor *t = job->call->tensors;
-  const int64_t n = t[2].shape[1], m = t[1].shape[0];
-  const int64_t *indices = (const int64_t *)gc_first(&t[1]);
-  memset(begin, 0, (size_t)(n + 1) * sizeof *begin);
-  for (int64_t i = 0; i < m; i++)
-    if (indices[i] < 0 || indices[i] >= n)
-      gc_bad_index(job, 1, i, indices[i], n);
-    else
-      begin[indices[i]]++;
-  for (int64_t row = 1; row <= n; row++)
-    begin[row] += begin[row - 1];
-  for (int64_t i = m - 1; i >= 0; i--) /* from behind: begin[row] ends up at the first of its row */
-    if (indices[i] >= 0 && indices[i] < n)
-      order[--begin[indices[i]]] = i;
 }
 
 static void NAME(run_index_select_backward)(const gc_job *job) {
@@ -46,10 +19,10 @@ static void NAME(run_index_select_backward)(const gc_job *job) {
   const int64_t n = t[2].shape[1], inner = t[2].shape[2], m = t[1].shape[0];
   int64_t *begin = job->shared, *order = begin + n + 1;
   if (job->phase == 0) {
-    NAME(index_sort)(job, begin, order);
+    NAME(index_sort)(job, n, begin, order);
     return;
   }
-  const int64_t rows = NAME(index_rows)(t), skipped = job->call->sizes[0];
+  const int64_t rows = NAME(index_rows)(n, inner, m), skipped = job->call->sizes[0];
   const int64_t end = gc_min(t[2].shape[0] * n, (job->task + 1) * rows);
   int64_t row = job->task * rows, index = row % n, outer = row / n;
   for (; row < end; row++) {

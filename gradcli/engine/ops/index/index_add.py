@@ -15,6 +15,7 @@ from gradcli.engine.ops.index.index_select import (
     ADD,
     counted,
     index_select,
+    result_as,
     run_as,
     whole_indices,
 )
@@ -59,9 +60,15 @@ def _index_add(x: Array, index: Array, source: Array, *, dim: int, alpha: float 
     _same_type("index_add", x, source)
     if alpha != 1:
         source = map_binary("mul", source, scalar(alpha, x.dtype))
-    shape = tuple(index.numel if k == d else 1 for k in range(x.ndim))
-    spread = whole_indices("index_add", index).reshape(shape).expand(source.shape)
-    return put(x, spread, source, d, ADD, "index_add")
+    lines, count = along(x.shape, (d,)).lines, index.numel
+    places = whole_indices("index_add", index)
+    if lines[2] == 1 or not x.numel:  # single numbers, or none: to sort them takes longer
+        shape = tuple(count if k == d else 1 for k in range(x.ndim))
+        return put(x, places.reshape(shape).expand(source.shape), source, d, ADD, "index_add")
+    rows = source.contiguous().reshape((lines[0], count, lines[2]))
+    inputs = x.contiguous().reshape(lines), places.reshape((count,)), rows
+    out = result_as("index_add", "index_add", *inputs, shape=lines, dtype=x.dtype)
+    return out.reshape(x.shape)
 
 
 _SOURCES = [

@@ -10,7 +10,8 @@ from gradcli.engine.device.gpu.lines import even_cut
 from gradcli.engine.device.gpu.sorting import sort
 
 _PUTS = struct.Struct("4I")
-_REPLACED = 0  # sizes[0]: the last one stays; else they are joined
+# sizes[0]: the last one stays, or they are joined: added, or in another way.
+_REPLACED, _ADDED = 0, 1
 
 
 @launches("scatter")
@@ -32,17 +33,26 @@ def _replace(call: Draft, size: int, count: int) -> None:
     call.launch("put_last", over(size), *args, family="gather")
 
 
-def _join(call: Draft, size: int, count: int) -> None:
+@launches("index_add")
+def index_add(call: Draft) -> None:
+    """X with rows added: their numbers are joined, each with the place that its row has."""
+    if call.has(3):
+        _join(call, call.numel(3), call.numel(2), rows=True)
+
+
+def _join(call: Draft, size: int, count: int, *, rows: bool = False) -> None:
     """A copy of x, the places in order, and what is put there joined."""
     call.launch("put_copy", over(size), *tensors(0, 3), size, family="gather")
     if not count:
         return
     keys = call.scratch(8 * count)
-    args = *tensors(1), keys, count, *_sizes(call), Errors()
-    call.launch("put_keys", over(count), *args, family="gather")
+    (_, n, inner), m = call.tensors[0].shape, call.tensors[2].shape[1]
+    args = *tensors(1), keys, count, n, m, inner, Errors()
+    call.launch("row_keys" if rows else "put_keys", over(count), *args, family="gather")
     order = sort(call, keys, 1, count, suffix="i64")
     chunk = even_cut(count)
     chunks = -(-count // chunk)
-    puts, parts = _PUTS.pack(count, chunk, chunks, call.size(0)), call.scratch(16 * chunks)
+    way = _ADDED if rows else call.size(0)
+    puts, parts = _PUTS.pack(count, chunk, chunks, way), call.scratch(16 * chunks)
     call.launch("put_parts", over(chunks), *tensors(2), *order, *tensors(3), parts, puts)
     call.launch("put_joins", over(chunks), order[0], parts, *tensors(3), puts)
