@@ -23,6 +23,8 @@ NOT_IN_TORCH = {
     "SoftCap",
     "TransformerBlock",
     "affine",
+    "lerp_number",  # and lerp itself has a row
+    "over_rms",  # of rms_norm
     "rotary_embedding",
     "softcap",
 }

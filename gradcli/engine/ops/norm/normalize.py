@@ -141,13 +141,13 @@ def _composed_over_rms(x: Tensor, *, last: int, eps: float) -> Tensor:
         sample((2, 1), last=1, eps=1e-5),
         sample((0, 3), last=1, eps=1e-5),
     ],
-    wrong=[wrong(sample((2, 3), last=3, eps=0.0), "has no last 3 dimensions")],
+    wrong=[wrong(sample((2, 3), last=3, eps=0.0), "last must be from 1 to 2, got 3")],
 )
 def over_rms(x: Array, *, last: int, eps: float) -> tuple[Array, Array]:
     """X / sqrt(mean(x^2) + eps) over the last `last` dimensions."""
     floats("over_rms", x)
     if not 0 < last <= x.ndim:
-        raise ShapeError(f"over_rms: shape {x.shape} has no last {last} dimensions")
+        raise ShapeError(f"over_rms: last must be from 1 to {x.ndim}, got {last}")
     wide = x.cast(x.dtype.computed) if x.dtype is not x.dtype.computed else x
     square = mean_over(map_binary("mul", wide, wide), _last(x, last))
     scale = map_unary("rsqrt", map_binary("add", square, scalar(eps, wide.dtype)))
