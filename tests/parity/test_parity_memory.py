@@ -30,6 +30,8 @@ ALONE = {
     "softcap": "torch has none",
     "affine": "torch does it in two steps",
     "flat_index": "part of indexing",
+    "lerp_number": "part of lerp",
+    "over_rms": "part of rms_norm",
     "nonzero_places": "part of nonzero",
     "rand_at": "numbers of a generator of our own",
     "with_part": "part of assignment",
