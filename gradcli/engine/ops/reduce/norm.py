@@ -50,15 +50,17 @@ def _composed_logsumexp(input: Tensor, *, dim: Dim, keepdim: bool = False) -> Te
 def logsumexp(input: Array, *, dim: Dim, keepdim: bool = False) -> Array:
     """log(sum(exp(x))) over `dim`, with the maximum taken off first."""
     x = as_float(input)
-    dims = shapes.dim_set(dim, x.ndim, "logsumexp")
+    dims, dtype = shapes.dim_set(dim, x.ndim, "logsumexp"), x.dtype
     shape = shapes.reduced(x.shape, dims, keepdim)
     if not x.numel:
-        return full(shape, -inf, x.dtype)
+        return full(shape, -inf, dtype)
+    x = x if dtype is dtype.computed else x.cast(dtype.computed)  # bfloat16 is rounded once
     # Of an infinite maximum the largest number is taken off: inf - inf would be NaN.
     largest = dtypes.LARGEST[x.dtype]
     top = map_unary("clamp", largest_of(x, dims), (-largest, largest))
     powers = map_unary("exp", map_binary("sub", x, top))
-    return map_binary("add", map_unary("log", total_over(powers, dims)), top).reshape(shape)
+    y = map_binary("add", map_unary("log", total_over(powers, dims)), top).reshape(shape)
+    return y if y.dtype is dtype else y.cast(dtype)
 
 
 @logsumexp.gradient
