@@ -106,11 +106,11 @@ static block *fresh(int64_t room) {
   char *start = malloc((size_t)room + sizeof(block) + ALIGN); /* quicker than posix_memalign */
   if (!start)
     return NULL;
-  block *made = (block *)(void *)(start + (ALIGN - (uintptr_t)start % ALIGN));
-  made->start = start;
-  made->room = room;
-  wish_large_pages((char *)(made + 1), room);
-  return made;
+  block *header = (block *)(void *)(start + (ALIGN - (uintptr_t)start % ALIGN));
+  header->start = start;
+  header->room = room;
+  wish_large_pages((char *)(header + 1), room);
+  return header;
 }
 
 /* A room that is kept or fresh; while it is made, others wait. */
@@ -133,24 +133,24 @@ static block *room_of(int class, int64_t room) {
   return found;
 }
 
-static block *made_block(int64_t nbytes) {
+static block *block_of(int64_t nbytes) {
   if (nbytes < 0 || nbytes > INT64_MAX - (int64_t)sizeof(block) - ALIGN)
     return NULL;
   int64_t room;
   const int class = class_of(nbytes, &room);
-  block *made = class < 0 ? fresh(room) : room_of(class, room);
-  if (!made)
+  block *header = class < 0 ? fresh(room) : room_of(class, room);
+  if (!header)
     return NULL;
-  made->nbytes = nbytes;
+  header->nbytes = nbytes;
   atomic_fetch_add(&allocated, nbytes);
   if (atomic_load(&fill_on_alloc))
-    memset(made + 1, 0xFF, (size_t)nbytes); /* NaN as float and double: unwritten output shows */
-  return made;
+    memset(header + 1, 0xFF, (size_t)nbytes); /* NaN as float and double: unwritten output shows */
+  return header;
 }
 
 void *gc_alloc(int64_t nbytes) {
-  block *made = made_block(nbytes);
-  return made ? made + 1 : NULL;
+  block *header = block_of(nbytes);
+  return header ? header + 1 : NULL;
 }
 
 gc_tensor *gc_tensor_new(int32_t dtype, int32_t ndim, const int64_t *shape) {
@@ -167,12 +167,12 @@ gc_tensor *gc_tensor_new(int32_t dtype, int32_t ndim, const int64_t *shape) {
   }
   if (__builtin_mul_overflow(numel, gc_dtype_size(dtype), &tensor.nbytes))
     return NULL;
-  block *made = made_block(tensor.nbytes);
-  if (!made)
+  block *header = block_of(tensor.nbytes);
+  if (!header)
     return NULL;
-  tensor.data = made + 1;
-  made->tensor = tensor;
-  return &made->tensor;
+  tensor.data = header + 1;
+  header->tensor = tensor;
+  return &header->tensor;
 }
 
 void gc_free(void *data) {

@@ -148,12 +148,12 @@ int gc_run_kernel(int32_t kernel, const gc_tensor *const *tensors, int32_t ntens
 gc_tensor *gc_run_new(int32_t kernel, const gc_tensor *const *tensors, int32_t ntensors,
                       const int64_t *sizes, int32_t nsizes, const double *options, int32_t noptions,
                       int32_t dtype, int32_t ndim, const int64_t *shape) {
-  gc_tensor *made = gc_tensor_new(dtype, ndim, shape);
-  if (made && run_parts(kernel, tensors, ntensors, made, sizes, nsizes, options, noptions)) {
-    gc_tensor_free(made);
+  gc_tensor *result = gc_tensor_new(dtype, ndim, shape);
+  if (result && run_parts(kernel, tensors, ntensors, result, sizes, nsizes, options, noptions)) {
+    gc_tensor_free(result);
     return NULL;
   }
-  return made;
+  return result;
 }
 
 /* A tensor repeated to the shape of another; false where it does not fit. */
@@ -200,17 +200,17 @@ gc_tensor *gc_product_new(int32_t kernel, const gc_tensor *a, const gc_tensor *b
   const bool row = a->ndim == 1, column = b->ndim == 1;
   const int64_t m = row ? 1 : a->shape[0], n = column ? 1 : b->shape[1];
   const int64_t shape[2] = {row ? n : m, n};
-  gc_tensor *made = gc_tensor_new(a->dtype, 2 - row - column, shape);
-  if (!made)
+  gc_tensor *result = gc_tensor_new(a->dtype, 2 - row - column, shape);
+  if (!result)
     return NULL;
   const gc_tensor left = as_batch(a, m, row ? 1 : a->stride[0], a->shape[!row], a->stride[!row]);
   const gc_tensor right = as_batch(b, b->shape[0], b->stride[0], n, column ? 1 : b->stride[1]);
-  const gc_tensor out = as_batch(made, m, n, n, 1);
+  const gc_tensor out = as_batch(result, m, n, n, 1);
   const gc_tensor nothing = {.dtype = a->dtype, .ndim = 1, .stride = {1}};
   const gc_tensor *const tensors[4] = {&left, &right, bias ? bias : &nothing, &out};
   if (run_parts(kernel, tensors, 4, NULL, NULL, 0, NULL, 0)) {
-    gc_tensor_free(made);
+    gc_tensor_free(result);
     return NULL;
   }
-  return made;
+  return result;
 }

@@ -131,11 +131,13 @@ NAME(taps_tile)(const int m, const int w, const NAME(stretch) * s, const REAL *x
   NAME(put_taps)(m, w, s, sum, c, ldc);
 }
 
-#define TAPS(m, w)                                                                                 \
-  static void NAME(taps_##m##_##w)(const NAME(stretch) * s, const REAL *x, const int64_t *offset,  \
-                                   const REAL *grad, REAL *c, int64_t ldc) {                       \
-    NAME(taps_tile)(m, w, s, x, offset, grad, c, ldc);                                             \
+#define TAPS_BY(tile, m, w)                                                                        \
+  static void NAME(tile##_##m##_##w)(const NAME(stretch) * s, const REAL *x,                       \
+                                     const int64_t *offset, const REAL *grad, REAL *c,             \
+                                     int64_t ldc) {                                                \
+    NAME(tile##_tile)(m, w, s, x, offset, grad, c, ldc);                                           \
   }
+#define TAPS(m, w) TAPS_BY(taps, m, w)
 GC_CONV2D_TILES(TAPS, 1)
 GC_CONV2D_TILES(TAPS, 2)
 #define TAPS_ENTRY(m, w) NAME(taps_##m##_##w),
@@ -172,11 +174,7 @@ NAME(even_tile)(const int m, const int w, const NAME(stretch) * s, const REAL *x
   NAME(put_taps)(m, w, s, sum, c, ldc);
 }
 
-#define EVEN_TAPS(m, w)                                                                            \
-  static void NAME(even_##m##_##w)(const NAME(stretch) * s, const REAL *x, const int64_t *offset,  \
-                                   const REAL *grad, REAL *c, int64_t ldc) {                       \
-    NAME(even_tile)(m, w, s, x, offset, grad, c, ldc);                                             \
-  }
+#define EVEN_TAPS(m, w) TAPS_BY(even, m, w)
 GC_CONV2D_TILES(EVEN_TAPS, 1)
 GC_CONV2D_TILES(EVEN_TAPS, 2)
 #define EVEN_ENTRY(m, w) NAME(even_##m##_##w),

@@ -27,19 +27,26 @@ static void NAME(index_sort)(const gc_job *job, int64_t n, int64_t *begin, int64
       order[--begin[indices[i]]] = i;
 }
 
+/* Phase 0 puts positions in order, phase 1 has the rows of `out`, which is that tensor. */
+static int NAME(plan_by_index)(const gc_call *call, int32_t out, gc_plan *plan, gc_error *error) {
+  const int64_t *shape = call->tensors[out].shape, m = call->tensors[1].shape[0];
+  GC_REQUIRE(shape[1] <= (int64_t)1 << 56, out, "at most 2^56 rows");
+  plan->phases = 2;
+  plan->tasks[0] = 1;
+  plan->tasks[1] = gc_ceil_div(shape[0] * shape[1], NAME(index_rows)(shape[1], shape[2], m));
+  plan->shared_bytes = (shape[1] + 1 + m) * (int64_t)sizeof(int64_t);
+  return GC_OK;
+}
+
 /* x (outer, n, inner), indices (m), source (outer, m, inner) -> y: x, and to row indices[j] row j
  * of the source is added, in the order of j. Floats are carried in double. */
 static int NAME(plan_index_add)(const gc_call *call, gc_plan *plan, gc_error *error) {
-  const gc_tensor *y = &call->tensors[3];
-  const int64_t n = y->shape[1], m = call->tensors[1].shape[0];
-  GC_REQUIRE(n <= (int64_t)1 << 56, 3, "at most 2^56 rows");
-  if (gc_numel(y) == 0)
-    return gc_plan_simple(plan, 0);
-  plan->phases = 2;
-  plan->tasks[0] = 1;
-  plan->tasks[1] = gc_ceil_div(y->shape[0] * n, NAME(index_rows)(n, y->shape[2], m));
-  plan->shared_bytes = (n + 1 + m) * (int64_t)sizeof(int64_t);
-  return GC_OK;
+  if (NAME(plan_by_index)(call, 3, plan, error))
+    return error->status;
+  if (gc_numel(&call->tensors[3]) > 0)
+    return GC_OK;
+  *plan = (gc_plan){0};
+  return gc_plan_simple(plan, 0);
 }
 
 #ifdef GC_IS_REAL

@@ -4,14 +4,7 @@
 /* grad (outer, m, inner), indices (m) -> out (outer, n, inner). sizes[0]: an index that gets no
  * gradient, or -1. */
 static int NAME(plan_index_grad)(const gc_call *call, gc_plan *plan, gc_error *error) {
-  const gc_tensor *indices = &call->tensors[1], *out = &call->tensors[2];
-  GC_REQUIRE(out->shape[1] <= (int64_t)1 << 56, 2, "at most 2^56 rows");
-  plan->phases = 2;
-  plan->tasks[0] = 1;
-  plan->tasks[1] = gc_ceil_div(out->shape[0] * out->shape[1],
-                               NAME(index_rows)(out->shape[1], out->shape[2], indices->shape[0]));
-  plan->shared_bytes = (out->shape[1] + 1 + indices->shape[0]) * (int64_t)sizeof(int64_t);
-  return GC_OK;
+  return NAME(plan_by_index)(call, 2, plan, error);
 }
 
 static void NAME(run_index_select_backward)(const gc_job *job) {
