@@ -183,9 +183,9 @@ def result(
                 break
             descriptors.append(array._descriptor or array.descriptor)
         else:
-            made = cpu.computed(kernel, descriptors, sizes, options, shape, dtype)
-            if made is not None:
-                return _whole(made, shape, dtype)
+            tensor = cpu.computed(kernel, descriptors, sizes, options, shape, dtype)
+            if tensor is not None:
+                return _whole(tensor, shape, dtype)
     out = empty(shape, dtype)
     run(kernel, *inputs, out, sizes=sizes, options=options)
     return out
@@ -203,8 +203,8 @@ def mapped(number: int, a: Array, b: Array | None = None, dtype: DType | None = 
         if b.dtype is not of:
             return None
         second = b._descriptor or b.descriptor
-    made = cpu.mapped(number, dtype or of, a._descriptor or a.descriptor, second)
-    return None if made is None else _whole(made, a.shape, dtype or of)
+    tensor = cpu.mapped(number, dtype or of, a._descriptor or a.descriptor, second)
+    return None if tensor is None else _whole(tensor, a.shape, dtype or of)
 
 
 def multiplied(a: Array, b: Array, bias: Array | None = None) -> Array | None:
@@ -214,12 +214,12 @@ def multiplied(a: Array, b: Array, bias: Array | None = None) -> Array | None:
         return None
     if recording.current() is not None or b.dtype is not dtype:
         return None
-    made = cpu.multiplied(
+    tensor = cpu.multiplied(
         a._descriptor or a.descriptor,
         b._descriptor or b.descriptor,
         cpu.NULL if bias is None else bias.descriptor,
     )
-    return None if made is None else _whole(made, (*a.shape[:-1], *b.shape[1:]), dtype)
+    return None if tensor is None else _whole(tensor, (*a.shape[:-1], *b.shape[1:]), dtype)
 
 
 def _whole(tensor: Any, shape: Shape, dtype: DType) -> Array:
@@ -299,9 +299,9 @@ def _back(order: Sequence[int]) -> list[int]:
 def empty(shape: Shape, dtype: DType) -> Array:
     """A fresh contiguous array, contents undefined."""
     device = place.fresh() if place.devices else None
-    made = cpu.new(shape, dtype) if device is None else None
-    if made is not None:
-        array = _whole(made, shape, dtype)
+    tensor = cpu.new(shape, dtype) if device is None else None
+    if tensor is not None:
+        array = _whole(tensor, shape, dtype)
     else:  # on the CPU: no memory, which this says, or nothing in a shape that no call can hold
         nbytes = shapes.numel(shape) * dtype.size
         storage = cpu.allocate(nbytes) if device is None else device.allocate(nbytes)

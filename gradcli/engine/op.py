@@ -204,10 +204,7 @@ class Op(Generic[Result]):
         return bare(self.__signature__)
 
     def __call__(self, *args: Any, **named: Any) -> Result:  # noqa: D102 -- each op's own doc
-        inputs, options = self._bind(args, named)
-        if self.cast is None and not place.devices:  # as in most calls: one frame less
-            return self._called(inputs, options)  # type: ignore[no-any-return]
-        return self.ran(inputs, options)
+        return self.ran(*self._bind(args, named))
 
     def ran(self, inputs: list[Tensor | None], options: dict[str, Any]) -> Result:
         """The op on arguments that are sorted, its results on the device of its inputs."""
@@ -330,20 +327,20 @@ class Op(Generic[Result]):
         made: Sequence[Array],
         options: dict[str, Any],
     ) -> Node:
-        kept: dict[str, Any] = {
+        values: dict[str, Any] = {
             name: (made if among_outputs else arrays)[i] for name, among_outputs, i in self._saved
         }
-        saved = [a for a in kept.values() if a is not None]
+        saved = [a for a in values.values() if a is not None]
         for name, default in self.options.items():
             if name in self._wanted:
-                kept[name] = options.get(name, default)
+                values[name] = options.get(name, default)
         if "needs" in self._wanted:
-            kept["needs"] = tuple([parent is not None for parent in parents])
+            values["needs"] = tuple([parent is not None for parent in parents])
         if "shapes" in self._wanted:
-            kept["shapes"] = tuple([None if a is None else a.shape for a in arrays])
+            values["shapes"] = tuple([None if a is None else a.shape for a in arrays])
         if "dtypes" in self._wanted:
-            kept["dtypes"] = tuple([None if a is None else a.dtype for a in arrays])
-        return Node(self, parents, kept, self.visible or len(made), saved, options)
+            values["dtypes"] = tuple([None if a is None else a.dtype for a in arrays])
+        return Node(self, parents, values, self.visible or len(made), saved, options)
 
 
 observing.tell_of(Op)

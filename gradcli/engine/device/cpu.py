@@ -85,22 +85,21 @@ def no_memory(nbytes: int) -> DeviceError:
     )
 
 
-_new, _run_new, _map_new = lib.gc_tensor_new, lib.gc_run_new, lib.gc_map_new
-_product_new = lib.gc_product_new
-_free, _gc = lib.gc_tensor_free, ffi.gc
+def _held(tensor: Any) -> Any:
+    """A gc_tensor from C as one whose memory goes with it; None where C has none to give."""
+    if not tensor:
+        return None
+    for look in looking:
+        look()
+    return ffi.gc(tensor, lib.gc_tensor_free)
 
 
 def new(shape: Sequence[int], dtype: DType) -> Any:
     """The gc_tensor of a contiguous array in fresh memory, which lives as long; None: no memory."""
     try:
-        made = _new(dtype.code, len(shape), shape)
+        return _held(lib.gc_tensor_new(dtype.code, len(shape), shape))
     except OverflowError:
         return None
-    if not made:
-        return None
-    for look in looking:
-        look()
-    return _gc(made, _free)
 
 
 def computed(
@@ -115,43 +114,30 @@ def computed(
 
     None where anything is wrong: `run` says what.
     """
-    made = _run_new(
-        KERNELS[kernel],
-        tensors,
-        len(tensors),
-        sizes,
-        len(sizes),
-        options,
-        len(options),
-        dtype.code,
-        len(shape),
-        shape,
+    return _held(
+        lib.gc_run_new(
+            KERNELS[kernel],
+            tensors,
+            len(tensors),
+            sizes,
+            len(sizes),
+            options,
+            len(options),
+            dtype.code,
+            len(shape),
+            shape,
+        )
     )
-    if not made:
-        return None
-    for look in looking:
-        look()
-    return _gc(made, _free)
 
 
 def mapped(number: int, dtype: DType, a: Any, b: Any) -> Any:
-    """The same by an elementwise kernel of this number, on one or two of one shape."""
-    made = _map_new(number, dtype.code, a, b)
-    if not made:
-        return None
-    for look in looking:
-        look()
-    return _gc(made, _free)
+    """The same by an elementwise kernel of this number; b, which may be NULL, is repeated."""
+    return _held(lib.gc_map_new(number, dtype.code, a, b))
 
 
 def multiplied(a: Any, b: Any, bias: Any) -> Any:
     """The same of a matrix or row with a matrix or column, and a bias or NULL."""
-    made = _product_new(KERNELS["matmul"], a, b, bias)
-    if not made:
-        return None
-    for look in looking:
-        look()
-    return _gc(made, _free)
+    return _held(lib.gc_product_new(KERNELS["matmul"], a, b, bias))
 
 
 def borrow(buffer: Any) -> Storage:

@@ -21,7 +21,6 @@ class Along:
         dims: what is reduced, ascending.
         order: the dimensions as they lie once neighbours in `dims` are brought together.
         lines: (outer, n, inner).
-        results: (outer, 1, inner).
         in_order: whether `order` moves nothing, as along the last dimension.
     """
 
@@ -29,7 +28,6 @@ class Along:
     dims: tuple[int, ...]
     order: tuple[int, ...]
     lines: tuple[int, int, int]
-    results: tuple[int, int, int]
     in_order: bool
 
     def fold(self, x: Array) -> Array:
@@ -48,6 +46,11 @@ class Along:
             return x.view(self.shape, contiguous_strides(self.shape))
         whole = x.reshape(tuple(self.shape[d] for d in self.order))
         return whole.permute([self.order.index(d) for d in range(len(self.order))])
+
+    @property
+    def results(self) -> tuple[int, int, int]:
+        """(outer, 1, inner)."""
+        return (self.lines[0], 1, self.lines[2])
 
     def empty(self, dtype: DType) -> Array:
         """A fresh array for the results."""
@@ -70,10 +73,10 @@ def _along(shape: Shape, dims: Shape) -> Along:
     if dims == tuple(range(dims[0] if dims else 0, dims[-1] + 1 if dims else 0)):
         first, last = (dims[0], dims[-1] + 1) if dims else (len(shape), len(shape))
         outer, inner = shapes.numel(shape[:first]), shapes.numel(shape[last:])
-        return Along(shape, dims, every, (outer, n, inner), (outer, 1, inner), True)
+        return Along(shape, dims, every, (outer, n, inner), True)
     kept = tuple(d for d in every if d not in dims)
     outer = shapes.numel(tuple(shape[d] for d in kept))
-    return Along(shape, dims, kept + dims, (outer, n, 1), (outer, 1, 1), False)
+    return Along(shape, dims, kept + dims, (outer, n, 1), False)
 
 
 def floats(op: str, x: Array, dtype: DType | None = None) -> Array:

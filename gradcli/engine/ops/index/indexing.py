@@ -180,8 +180,8 @@ def planned(name: str, shape: Shape, index: object, *, numbers_pick: bool = Fals
     given = index if isinstance(index, tuple) else (index,)
     alone = _whole_slices_beside(given) if len(given) <= len(shape) else []
     if alone:
-        found = tuple([Pick(range(d, d + 1), shape[d], x, d) for d, x in alone])
-        return Plan(name, (EVERYTHING,) * len(shape), found)
+        rows = tuple([Pick(range(d, d + 1), shape[d], x, d) for d, x in alone])
+        return Plan(name, (EVERYTHING,) * len(shape), rows)
     parts = _spelled_out(name, [_part(name, part) for part in given], shape)
     numbers_pick = numbers_pick and not any(isinstance(p, Tensor) and p.ndim for p in parts)
     plain: list[Any] = []
@@ -204,13 +204,13 @@ def planned(name: str, shape: Shape, index: object, *, numbers_pick: bool = Fals
 
 def _whole_slices_beside(parts: Sequence[object]) -> list[tuple[int, Tensor]]:
     """The index tensors, by dimension, where all else is `:` as in most calls; or none."""
-    found = []
+    tensors = []
     for d, part in enumerate(parts):
         if isinstance(part, Tensor) and part.ndim and part.dtype is dtypes.int64:
-            found.append((d, part))
+            tensors.append((d, part))
         elif not isinstance(part, slice) or part != EVERYTHING:
             return []
-    return found
+    return tensors
 
 
 def _part(name: str, part: object) -> Any:

@@ -6,18 +6,18 @@ from dataclasses import replace
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shape_rules
-from gradcli.engine.array import Array, empty, result, scalar
+from gradcli.engine.array import Array, empty, result
 from gradcli.engine.composite import function
 from gradcli.engine.kind import Operand
 from gradcli.engine.op import Op, declare_op
 from gradcli.engine.ops.creation.creation import full
 from gradcli.engine.ops.elementwise.arithmetic import mul
 from gradcli.engine.ops.elementwise.clamp import clamp
-from gradcli.engine.ops.elementwise.family import map_binary
 from gradcli.engine.ops.index.index_select import counted, index_select
 from gradcli.engine.ops.index.slices import getitem
 from gradcli.engine.ops.index.where import where
 from gradcli.engine.ops.reduce.scan import cumsum
+from gradcli.engine.ops.reduce.sum import total_over
 from gradcli.engine.ops.shape.expand import expand
 from gradcli.engine.ops.shape.reshape import reshape
 from gradcli.engine.sample import index, sample, truth, wrong
@@ -37,10 +37,8 @@ def _places(x: Array, *, count: int) -> Array:
 
 def _count(x: Array) -> int:
     """How many elements are not 0."""
-    if x.dtype is not dtypes.bool_:
-        x = map_binary("ne", x, scalar(0, x.dtype), dtypes.bool_)
-    flat = x.contiguous().reshape((1, x.numel, 1))
-    return int(result("sum", flat, shape=(1, 1, 1), dtype=dtypes.int64).reshape(()).tolist())
+    truths = x if x.dtype is dtypes.bool_ else x.cast(dtypes.bool_)
+    return int(total_over(truths, tuple(range(x.ndim)), keepdim=False).tolist())
 
 
 places = declare_op(

@@ -76,11 +76,11 @@ def put(x: Array, index: Array, source: Array, d: int, way: int, name: str) -> A
     if index.numel and not shape_rules.numel(region):
         raise RangeError(f"{name}: dim {d} of input {x.shape} has no place to put to")
     lines, many = _lines(region, d), _lines(index.shape, d)
-    given = source if source.shape == index.shape else corner(source, index.shape)
-    given = given.contiguous().reshape(many)
+    if source.shape != index.shape:
+        source = corner(source, index.shape)
     whole = region == x.shape
     before = (x if whole else corner(x, region)).contiguous().reshape(lines)
-    inputs = before, places.reshape(many), given
+    inputs = before, places.reshape(many), source.contiguous().reshape(many)
     out = result_as(name, "scatter", *inputs, shape=lines, dtype=x.dtype, sizes=(way,))
     if whole:
         return out.reshape(x.shape)

@@ -15,6 +15,7 @@ from gradcli.engine.op import Op, op
 from gradcli.engine.ops.along import floats, match
 from gradcli.engine.ops.elementwise.family import map_binary
 from gradcli.engine.ops.elementwise.slopes import slope
+from gradcli.engine.ops.reduce.sum import total_over
 from gradcli.engine.sample import Input, Sample, away_from, index, sample, wrong
 from gradcli.engine.shape import numel
 from gradcli.engine.table import OPS
@@ -134,11 +135,8 @@ def paired(
     terms = result(kernel, input, target, shape=input.shape, dtype=dtype, options=options)
     if reduction == "none":
         return terms
-    flat = terms.reshape((1, input.numel, 1))
-    if reduction == "sum":
-        return result("sum", flat, shape=(1, 1, 1), dtype=dtype).reshape(())
-    divisor = (_divisor(input, reduction),)
-    return result("mean", flat, shape=(1, 1, 1), dtype=dtype, options=divisor).reshape(())
+    divisor = None if reduction == "sum" else _divisor(input, reduction)
+    return total_over(terms, tuple(range(terms.ndim)), keepdim=False, divisor=divisor)
 
 
 def _divisor(input: Array | Tensor, reduction: str) -> int:

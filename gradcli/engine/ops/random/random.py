@@ -18,7 +18,7 @@ from gradcli.engine.dtype import DType
 from gradcli.engine.kind import Sizes
 from gradcli.engine.op import op
 from gradcli.engine.ops.creation.creation import sizes_of
-from gradcli.engine.ops.index.index_select import run_as
+from gradcli.engine.ops.index.index_select import result_as
 from gradcli.engine.random import Draw, Generator, default_generator
 from gradcli.engine.recording import Recorder
 from gradcli.engine.sample import index, sample, wrong
@@ -310,6 +310,5 @@ def rand_at(state: Array, draws: Array, *, count: int, dtype: DType = dtypes.flo
         )
     if not 0 <= count <= MOST:
         raise OptionError(f"rand_at: count must be 0 to {MOST}, got {count}")
-    out = empty((draws.shape[0], count), dtype)
-    run_as("rand_at", "uniform_at", state.contiguous(), draws.contiguous(), out, sizes=(0,))
-    return out
+    shape, inputs = (draws.shape[0], count), (state.contiguous(), draws.contiguous())
+    return result_as("rand_at", "uniform_at", *inputs, shape=shape, dtype=dtype, sizes=(0,))
