@@ -73,6 +73,7 @@ static inline REAL NAME(m_gelu_tanh_slope)(REAL x) {
 }
 
 #define m_exp NAME(m_exp)
+#define m_exp_negative NAME(m_exp_negative)
 #define m_exp_normal NAME(m_exp_normal)
 #define m_log NAME(m_log)
 #define m_sqrt NAME(m_sqrt)
@@ -80,6 +81,7 @@ static inline REAL NAME(m_gelu_tanh_slope)(REAL x) {
 #define m_cos NAME(m_cos)
 #define m_tanh NAME(m_tanh)
 #define m_erf NAME(m_erf)
+#define m_normal_cdf NAME(m_normal_cdf)
 #define m_floor NAME(m_floor)
 #define m_ceil NAME(m_ceil)
 #define m_pow NAME(m_pow)

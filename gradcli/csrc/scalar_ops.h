@@ -55,9 +55,7 @@ UNARY(hardswish,  x * m_hardsigmoid(x),          x, x <= -3 ? 0 : (x < 3 ? x / 3
 UNARY(hardsigmoid, m_hardsigmoid(x),             x, x > -3 ? (x < 3 ? 1 / R(6) : 0) : (x == x ? 0 : x))
 UNARY(hardtanh,   x < p ? p : (x > q ? q : x),   x, x > p ? (x < q ? 1 : 0) : (x == x ? 0 : x))
 UNARY(threshold,  x <= p ? q : x,                x, x <= p ? 0 : 1)
-UNARY(gelu,       R(0.5) * x * (1 + m_erf(x * R(0.7071067811865476))),
-                                                 x, R(0.5) * (1 + m_erf(x * R(0.7071067811865476)))
-                                                      + x * R(0.3989422804014327) * m_exp(R(-0.5) * x * x))
+UNARY(gelu,       x * m_normal_cdf(x),           x, m_normal_cdf(x) + x * R(0.3989422804014327) * m_exp_negative(R(-0.5) * x * x))
 UNARY(gelu_tanh,  m_gelu_tanh(x),                x, m_gelu_tanh_slope(x))
 UNARY(clamp,      x < p ? p : (x > q ? q : x),   x, x < p ? 0 : (x > q ? 0 : 1))
 

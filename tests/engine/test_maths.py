@@ -95,21 +95,32 @@ def test_float_maths_is_within_2_units_in_the_last_place(
     assert worst(name, reference, between(*dense, 20_000)) <= 2
 
 
-def test_gelu_which_holds_erf_is_within_4_units_above_0(isa: str) -> None:
-    def gelu(x: float) -> float:
-        return 0.5 * x * (1 + math.erf(x / math.sqrt(2)))
+def gelu(x: float) -> float:
+    return x * math.erfc(-x / math.sqrt(2)) / 2
 
-    assert worst("gelu", gelu, between(0, 8, 20_000)) <= 4
+
+def test_gelu_is_within_2_units_above_0(isa: str) -> None:
+    assert worst("gelu", gelu, between(0, 8, 20_000)) <= 2
+
+
+def test_gelu_keeps_five_digits_down_to_minus_5_and_vanishes_below(isa: str) -> None:
+    numbers = between(-5, 0, 20_000)
+    for x, y in zip(numbers, results("gelu", numbers), strict=True):
+        assert math.isclose(y, gelu(x), rel_tol=1e-5)
+    tail = [*between(-40, -5, 20_000), -1e4, -1e20, -3e38]
+    for x, y in zip(tail, results("gelu", tail), strict=True):
+        assert abs(y - gelu(x)) <= 2e-11
+    assert results("gelu", [-100.0, -1e20]) == [0.0, 0.0]
 
 
 def test_gelu_by_tanh_is_within_4_units_above_0(isa: str) -> None:
-    def gelu(x: float) -> float:
+    def gelu_tanh(x: float) -> float:
         return x / (1 + math.exp(-2 * math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
 
     numbers = between(0, 8, 20_000)
     found = F.gelu(engine.tensor(numbers), approximate="tanh").tolist()
     for x, y in zip(numbers, found, strict=True):
-        assert abs(y - gelu(x)) <= 4 * unit_in_the_last_place(gelu(x))
+        assert abs(y - gelu_tanh(x)) <= 4 * unit_in_the_last_place(gelu_tanh(x))
 
 
 def test_softmax_is_within_4_units_down_to_the_smallest_normal_float(isa: str) -> None:

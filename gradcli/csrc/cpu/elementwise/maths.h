@@ -52,6 +52,9 @@ static inline REAL NAME(m_tanh)(REAL x) {
 static inline REAL NAME(m_erf)(REAL x) {
   return M_NAME(erf)(x);
 }
+static inline REAL NAME(m_normal_cdf)(REAL x) {
+  return M_NAME(erfc)(x * R(-0.7071067811865476)) / 2;
+}
 #endif
 
 /* Functions that the C library has under the same name. */

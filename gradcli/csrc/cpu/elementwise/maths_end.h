@@ -12,6 +12,8 @@
 #undef m_cos
 #undef m_tanh
 #undef m_erf
+#undef m_normal_cdf
+#undef m_exp_negative
 #undef m_floor
 #undef m_ceil
 #undef m_pow
