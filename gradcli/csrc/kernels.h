@@ -100,7 +100,7 @@ KERNEL_REAL(clip_factor, clip_factor, 1, 2, 0, ".D .D .D")
 KERNEL_REAL(scale_by,    scale_by,    1, 1, 1, ".D .", .updates = ALL)
 
 /* chain.h */
-KERNEL_REAL(chain, chain, 5, 3, 0, NULL, .operations = {GC_COUNT_CHAIN})
+KERNEL_REAL(chain, chain, 5, 3, 0, NULL, .widens = 1, .operations = {GC_COUNT_CHAIN})
 
 /* softmax.h */
 KERNEL_REAL(softmax_forward, rows, 1, 1, 0, "oni oni")

@@ -19,7 +19,9 @@ from gradcli.errors import OptionError, ShapeError
 
 # Kernels that take bfloat16 as it is, on every device and whatever else is in the call.
 MOVE_BFLOAT16 = frozenset(
-    name for name, facts in FACTS.items() if cpu.kernel_built(name, bfloat16) and not facts.product
+    name
+    for name, facts in FACTS.items()
+    if cpu.kernel_built(name, bfloat16) and not (facts.product or facts.widens)
 )
 
 

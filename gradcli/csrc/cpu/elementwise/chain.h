@@ -6,7 +6,12 @@
  * contiguous; along n an input has stride 1, or 0 to repeat one number. sizes[0] counts the steps,
  * the sizes behind it are the steps, in 4-bit fields from the lowest: 4 for the kernel's number, 1
  * for each of four operands, 1 for the result, 1 for the pair of options that are its p and q.
- * Operands and results are slots: the tensors by number, and from 8 on blocks of scratch. */
+ * Operands and results are slots: the tensors by number, and from 8 on blocks of scratch.
+ *
+ * In a chain of float a tensor may be bfloat16. The steps see a block of it in scratch, which is
+ * widened before them, or rounded behind them. */
+
+#include "../bfloat16.h"
 
 #ifndef GC_CHAIN
 #define GC_CHAIN
@@ -50,13 +55,18 @@ static inline bool gc_chain_has(const gc_call *call, int32_t slot) {
   return call->tensors[slot].ndim == 2;
 }
 
+/* Whether the steps see a tensor widened, in a block of scratch. */
+static inline bool gc_chain_widens(const gc_call *call, int32_t slot) {
+  return gc_chain_has(call, slot) && call->tensors[slot].dtype == GC_BF16;
+}
+
 /* Whether two tensors, as gc_check lets them pass, are the same elements. */
 static inline bool gc_chain_same(const gc_tensor *a, const gc_tensor *b) {
   return a->ndim == b->ndim && gc_numel(a) > 0 && gc_first(a) == gc_first(b);
 }
 
 /* How many blocks of scratch the steps use. */
-static inline int32_t gc_chain_scratch(const gc_call *call) {
+static inline int32_t gc_chain_step_blocks(const gc_call *call) {
   int32_t count = 0;
   for (int64_t i = 1; i <= call->sizes[0]; i++) {
     const int32_t out = gc_chain_step_of(call->sizes[i]).out;
@@ -66,20 +76,29 @@ static inline int32_t gc_chain_scratch(const gc_call *call) {
   return count;
 }
 
+/* How many there are: behind those of the steps, one for each tensor that they see widened. */
+static inline int32_t gc_chain_blocks(const gc_call *call) {
+  int32_t count = gc_chain_step_blocks(call);
+  for (int32_t i = 0; i < GC_CHAIN_TENSORS; i++)
+    count += gc_chain_widens(call, i);
+  return count;
+}
+
 /* Elements of a block: so many that all slots together fit the cache. */
-static inline int64_t gc_chain_block(const gc_call *call, int64_t size) {
-  int64_t slots = gc_chain_scratch(call);
+static inline int64_t gc_chain_length(const gc_call *call, int64_t size) {
+  int64_t slots = gc_chain_blocks(call);
   for (int32_t i = 0; i < GC_CHAIN_TENSORS; i++)
     slots += gc_chain_has(call, i);
   return GC_CHAIN_CACHE / (slots * size) / 64 * 64;
 }
 
-/* Tensors of a chain: shapes, types and strides. */
-static inline int gc_chain_tensors(const gc_call *call, gc_error *error) {
+/* Tensors of a chain of this element type: shapes, types and strides. */
+static inline int gc_chain_tensors(const gc_call *call, int32_t dtype, gc_error *error) {
   const gc_tensor *t = call->tensors, *like = &t[GC_CHAIN_INPUTS];
   GC_REQUIRE(like->ndim == 2, GC_CHAIN_INPUTS, "(rows, n)");
   for (int32_t i = 0; i < GC_CHAIN_TENSORS; i++) {
-    GC_REQUIRE(t[i].dtype == t[0].dtype, i, "tensors of one element type");
+    const bool half = dtype == GC_F32 && t[i].dtype == GC_BF16;
+    GC_REQUIRE(half || t[i].dtype == dtype, i, "tensors of one element type, or bfloat16");
     if (t[i].ndim == 1 && t[i].shape[0] == 0)
       continue;
     GC_REQUIRE(gc_same_shape(&t[i], like), i, "(rows, n) like the output, or no elements");
@@ -125,7 +144,8 @@ static int NAME(check_chain_step)(const gc_call *call, int64_t number, uint32_t 
 }
 
 static int NAME(plan_chain)(const gc_call *call, gc_plan *plan, gc_error *error) {
-  const int status = gc_chain_tensors(call, error);
+  const int64_t size = (int64_t)sizeof(REAL);
+  const int status = gc_chain_tensors(call, size == 4 ? GC_F32 : GC_F64, error);
   if (status)
     return status;
   GC_REQUIRE(call->sizes[0] >= 1 && call->sizes[0] <= GC_CHAIN_STEPS, 5, "1 to 15 steps");
@@ -135,8 +155,7 @@ static int NAME(plan_chain)(const gc_call *call, gc_plan *plan, gc_error *error)
       return error->status;
   for (int32_t i = GC_CHAIN_INPUTS; i < GC_CHAIN_TENSORS; i++)
     GC_REQUIRE(!gc_chain_has(call, i) || (written >> i & 1), i, "an output that a step writes");
-  const int64_t size = (int64_t)sizeof(REAL);
-  plan->worker_bytes = gc_chain_scratch(call) * gc_chain_block(call, size) * size;
+  plan->worker_bytes = gc_chain_blocks(call) * gc_chain_length(call, size) * size;
   return gc_plan_simple(plan, gc_ceil_div(gc_numel(&call->tensors[GC_CHAIN_INPUTS]), GC_BLOCK));
 }
 
@@ -157,20 +176,34 @@ static void NAME(chain_steps)(const gc_call *call, char *const *slot, const int6
   }
 }
 
+static void NAME(widen_block)(const uint16_t *from, int64_t n, REAL *to) {
+  for (int64_t i = 0; i < n; i++)
+    to[i] = (REAL)gc_widened(from[i]);
+}
+
+static void NAME(round_block)(const REAL *from, int64_t n, uint16_t *to) {
+  for (int64_t i = 0; i < n; i++)
+    to[i] = gc_rounded_half((float)from[i]);
+}
+
 static void NAME(run_chain)(const gc_job *job) {
   const gc_call *call = job->call;
   const gc_tensor *t = call->tensors;
-  const int64_t size = (int64_t)sizeof(REAL), block = gc_chain_block(call, size);
+  const int64_t size = (int64_t)sizeof(REAL), block = gc_chain_length(call, size);
   const int64_t all = gc_numel(&t[GC_CHAIN_INPUTS]);
-  char *slot[GC_CHAIN_SLOTS] = {NULL};
+  char *slot[GC_CHAIN_SLOTS] = {NULL}, *place[GC_CHAIN_TENSORS] = {NULL};
   int64_t element_step[GC_CHAIN_SLOTS];
   bool plain = true; /* everything is one row */
   for (int32_t i = 0; i < GC_CHAIN_INPUTS; i++)
     plain = plain && (!gc_chain_has(call, i) || gc_contiguous(&t[i]));
   for (int32_t i = 0; i < GC_CHAIN_SLOTS; i++)
     element_step[i] = i < GC_CHAIN_INPUTS && !plain ? t[i].stride[1] : 1;
-  for (int32_t i = 0; i < gc_chain_scratch(call); i++)
-    slot[GC_CHAIN_TENSORS + i] = (char *)job->own + i * block * size;
+  char *scratch = job->own;
+  for (int32_t i = 0; i < gc_chain_step_blocks(call); i++, scratch += block * size)
+    slot[GC_CHAIN_TENSORS + i] = scratch;
+  for (int32_t i = 0; i < GC_CHAIN_TENSORS; i++)
+    if (gc_chain_widens(call, i))
+      slot[i] = scratch, scratch += block * size;
   const int64_t columns = plain ? all : t[GC_CHAIN_INPUTS].shape[1];
   const int64_t end = gc_min(all, (job->task + 1) * GC_BLOCK);
   for (int64_t at = job->task * GC_BLOCK, n; at < end; at += n) {
@@ -179,9 +212,17 @@ static void NAME(run_chain)(const gc_job *job) {
     for (int32_t i = 0; i < GC_CHAIN_TENSORS; i++) {
       const bool strided = i < GC_CHAIN_INPUTS && !plain;
       const int64_t away = strided ? row * t[i].stride[0] + column * t[i].stride[1] : at;
-      if (gc_chain_has(call, i))
-        slot[i] = (char *)gc_first(&t[i]) + away * size;
+      if (!gc_chain_has(call, i))
+        continue;
+      place[i] = (char *)gc_first(&t[i]) + away * gc_dtype_size(t[i].dtype);
+      if (!gc_chain_widens(call, i))
+        slot[i] = place[i];
+      else if (i < GC_CHAIN_INPUTS)
+        NAME(widen_block)((const void *)place[i], element_step[i] ? n : 1, (void *)slot[i]);
     }
     NAME(chain_steps)(call, slot, element_step, n);
+    for (int32_t i = GC_CHAIN_INPUTS; i < GC_CHAIN_TENSORS; i++)
+      if (gc_chain_widens(call, i))
+        NAME(round_block)((const void *)slot[i], n, (void *)place[i]);
   }
 }

@@ -23,7 +23,7 @@ static gc_paired NAME(paired_of)(const gc_call *call, int side) {
   x.pairs = gc_ceil_div(x.k, 2);
   x.line_step = t->stride[line];
   x.k_step = t->stride[along];
-  x.batch_step = t->stride[0];
+  x.batch_step = t->shape[0] > 1 ? t->stride[0] : 0;
   x.batches = x.batch_step ? t->shape[0] : gc_min(t->shape[0], 1);
   const bool even = x.k % 2 == 0 && x.line_step % 2 == 0 && x.batch_step % 2 == 0;
   x.as_it_is = x.k_step == 1 && even && t->offset % 2 == 0;

@@ -1,7 +1,7 @@
-"""Ends: on a GPU a chain widens the bfloat16 that it reads and rounds what is stored so.
+"""Ends: a chain widens the bfloat16 that it reads and rounds what is stored so.
 
 Without it a copy before the chain and one behind it would do that, each with a way to memory and
-back. The CPU has no such chains: there `roundings` leaves nothing to copy.
+back.
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ from gradcli.engine.program.record import Call, View
 
 def ends(calls: list[Call]) -> list[Call]:
     """Chains, and elementwise calls as such, with their ends in bfloat16."""
-    if all(view.buffer.device is None for call in calls for view in call.views):
-        return calls
     flow = Flow(calls)
     made = [_as_chain(flow, i) or call for i, call in enumerate(calls)]
     return dead_calls(_reading(_writing(made)))
