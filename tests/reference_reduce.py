@@ -232,6 +232,10 @@ def _truth(f: Callable[[list[Any]], bool]) -> Callable[..., Grid]:
     return lambda x, dim=None, keepdim=False: reduce(x, dim, keepdim, f)
 
 
+def _prod(x: Grid, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Grid:
+    return reduce(x, dim, keepdim, math.prod)
+
+
 def _running(join: Callable[[float, float], float], start: float) -> Callable[..., Grid]:
     def run(x: Grid, dim: int, dtype: Any = None) -> Grid:
         def until(at: tuple[int, ...]) -> float:
@@ -256,6 +260,7 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "all": _truth(all),
     "cumsum": _running(lambda a, b: a + b, 0.0),
     "cumprod": _running(lambda a, b: a * b, 1.0),
+    "prod": _prod,
     "sum": _sum,
     "mean": _mean,
     "var": _var,

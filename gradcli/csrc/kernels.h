@@ -28,9 +28,11 @@ KERNEL_ALL(fill, blocks, 0, 1, 0, "~.", .any_strides = 1, .operations = {GC_COUN
 KERNEL_REAL(require_finite, blocks, 1, 0, 0, ".", .refuses = GC_NOT_FINITE)
 KERNEL_ALL(require_nonzero, blocks, 1, 0, 0, ".", .refuses = GC_ZERO)
 
-/* reduce.h, length.h, exact.h, extreme.h */
+/* reduce.h, prod.h, length.h, exact.h, extreme.h */
 KERNEL_ALL(sum, sum, 1, 1, 0, "oni o1iX")
 KERNEL_REAL(mean, sum, 1, 1, 0, "oni o1i")
+KERNEL_ALL(prod, sum, 1, 1, 0, "oni o1iX")
+KERNEL_REAL(prod_backward, prod_backward, 2, 1, 0, "oni o1i oni")
 KERNEL_REAL(length, sum, 1, 1, 0, "oni o1i")
 KERNEL_REAL(exact_sum, exact_sum, 2, 1, 0, "n nU? 1D")
 KERNEL_REAL(var, var, 1, 2, 0, "oni o1i o1i")

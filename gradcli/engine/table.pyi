@@ -1007,8 +1007,8 @@ def pow_(input: Tensor, other: Operand) -> Tensor:
 def pow_(input: Operand, other: Tensor) -> Tensor: ...
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """The element where it is positive, otherwise weight * x; one weight, or one a channel."""
-def prod(input: Tensor, dim: builtins.int | None=None, keepdim: builtins.bool=False, *, dtype: DType | None=None) -> Tensor:
-    """Product along `dim`, or of everything; 1 for nothing. Halves are multiplied pair by pair."""
+def prod(input: Tensor, dim: builtins.int | None=None, keepdim: builtins.bool=False, dtype: DType | None=None) -> Tensor:
+    """Product along `dim`, or of everything; 1 for nothing."""
 def rand(*size: Sizes, generator: Generator | None=None, dtype: DType | None=None, device: str | None=None, requires_grad: builtins.bool=False) -> Tensor:
     """Numbers evenly spread over 0 (included) to 1 (not included)."""
 @overload

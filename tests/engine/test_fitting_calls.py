@@ -304,6 +304,7 @@ BUILDERS: dict[str, Callable[[random.Random], tuple[list[Spec], list[int]]]] = {
     "attention_backward": attention("qkvmolog"),
     "sum": reduced((F32,)),
     "mean": reduced((F32,)),
+    "prod": reduced((F32,)),
     "length": reduced((F32,)),
     "var": reduced((F32, F32)),
     "max_along": reduced((F32, I64)),

@@ -64,9 +64,11 @@ def _long_rows() -> None:
     x.max(0), x.min(0)
     y = (wave((3, 31)) + 1).requires_grad_().cumprod(1)
     y.backward(wave(y.shape, 1.0))
+    y = (wave((3, 300)) * 0.01 + 1).requires_grad_().prod(1)
+    y.backward(wave(y.shape, 1.0))
     for dtype in WHOLE:
         x = (wave((3_000, 3)) * 50 + 100).to(dtype)
-        x.max(0), x.min(0), x.sum(0), x[:, 0].contiguous().sum(0)
+        x.max(0), x.min(0), x.sum(0), x.prod(0), x[:, 0].contiguous().sum(0)
         row = x.reshape(1, 9_000, 1)
         for kernel in ("cumsum", "cumprod"):
             run(kernel, row.array, empty(row.shape, dtype))

@@ -20,6 +20,7 @@
 #include "../reduce/sums.h"
 #endif
 #include "../reduce/reduce.h"
+#include "../reduce/prod.h"
 #include "../reduce/scan.h"
 #ifdef GC_IS_REAL
 #include "../matmul/gemm.h"

@@ -1,4 +1,4 @@
-"""Sums, means and products. Floats are added in double, whole numbers and bools in int64."""
+"""Sums and means. Floats are added in double, whole numbers and bools in int64."""
 
 from __future__ import annotations
 
@@ -11,14 +11,10 @@ from gradcli.engine.composite import function
 from gradcli.engine.dtype import DType
 from gradcli.engine.op import op
 from gradcli.engine.ops.along import along, floats
-from gradcli.engine.ops.elementwise.arithmetic import add, mul
 from gradcli.engine.ops.elementwise.comparison import eq, ne
 from gradcli.engine.ops.elementwise.family import map_binary
-from gradcli.engine.ops.index.slices import part_along
 from gradcli.engine.ops.index.where import where
-from gradcli.engine.ops.shape.join import cat
-from gradcli.engine.ops.shape.reshape import own_memory, reshape
-from gradcli.engine.sample import index, sample
+from gradcli.engine.sample import sample
 from gradcli.engine.shape import Shape, contiguous_strides, dim_set, numel, reduced
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError
@@ -120,42 +116,6 @@ def _divided(grad: Array, shape: Shape, dim: Dim) -> Array:
     dims = shapes.dim_set(dim, len(shape), "mean")
     count = shapes.numel(tuple(shape[d] for d in dims))
     return map_binary("div", grad, scalar(count, grad.dtype))
-
-
-def _counted(x: Tensor, dtype: DType | None) -> Tensor:
-    """As torch adds and multiplies: whole numbers and bools as int64."""
-    chosen = dtype or (x.dtype if x.is_floating_point() else dtypes.int64)
-    return x if x.dtype is chosen else x.to(chosen)
-
-
-@function(
-    samples=[
-        sample((3, 5)),
-        sample((2, 7, 3), dim=1),
-        sample((3, 1), dim=-1, keepdim=True),
-        sample((4,), dtype=dtypes.float64),
-        sample(index((2, 3), 5), dim=0),
-        sample((0, 3), dim=0),
-    ],
-)
-def prod(
-    input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: DType | None = None
-) -> Tensor:
-    """Product along `dim`, or of everything; 1 for nothing. Halves are multiplied pair by pair."""
-    dims = shapes.dim_set(dim, input.ndim, "prod")
-    shape = shapes.reduced(input.shape, dims, keepdim)
-    x = _counted(input, dtype)
-    d = 0 if dim is None or not dims else dims[0]
-    x = reshape(x, (x.numel(),)) if dim is None or not dims else x
-    size = x.shape[d]
-    if not size:
-        return reshape(add(sum(x, d), 1), shape)
-    while size > 1:
-        half = size // 2
-        y = mul(part_along(x, d, slice(half)), part_along(x, d, slice(half, 2 * half)))
-        x = cat([y, part_along(x, d, slice(2 * half, size))], d) if size % 2 else y
-        size = x.shape[d]
-    return own_memory(reshape(x, shape), input)  # the product of one number is that number
 
 
 @function(samples=_SUMS)

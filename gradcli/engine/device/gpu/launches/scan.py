@@ -1,4 +1,4 @@
-"""Launches of running sums and products along the middle of (outer, n, inner)."""
+"""Launches of running sums and products along (outer, n, inner), and of slopes of products."""
 
 from __future__ import annotations
 
@@ -30,6 +30,15 @@ def scan(call: Draft) -> None:
         call.launch("scan_totals", grid, *tensors(0), before, packed)
         call.launch("scan_before", over(lines), before, packed)
     call.launch("scan_write", grid, *tensors(0), before, *tensors(1), packed)
+
+
+@launches("prod_backward")
+def prod_backward(call: Draft) -> None:
+    """Totals of chunks; then each chunk multiplies up and down."""
+    packed, lines, chunks = _cut(call, product=True, back=False)
+    grid, totals = over(lines * chunks), call.scratch(8 * lines * chunks)
+    call.launch("scan_totals", grid, *tensors(0), totals, packed)
+    call.launch("product_of_others", grid, *tensors(0, 1), totals, *tensors(2), packed)
 
 
 @launches("cumprod_backward")
