@@ -17,6 +17,10 @@ class Difference:
 
 
 DIFFERENCES = (
+    *(
+        Difference("Digits where differences cancel", part, "17", "gelu")
+        for part in ("value", "gradient", "recorded gradient")
+    ),
     Difference(
         "Digits where differences cancel",
         "gradient",

@@ -219,7 +219,7 @@ _OWN: dict[str, Callable[..., Value]] = {
     "silu_slope": _silu_slope,
     "mish_slope": _mish_slope,
     "gelu_tanh_slope": _gelu_tanh_slope,
-    "normal_cdf": lambda x: 0.5 * (1 + table.erf(x * 0.7071067811865476)),
+    "normal_cdf": lambda x: 0.5 * table.erfc(x * -0.7071067811865476),
     "exp_negative": lambda x: table.exp(x),
     "atan2_slope": _atan2_slope,
     "pow_slope": _pow_slope,
