@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from gradcli.dataclass import dataclass
 from gradcli.engine import shape as shapes
 from gradcli.engine.array import Array, empty
-from gradcli.engine.dtype import DType, int64
+from gradcli.engine.dtype import DType
 from gradcli.engine.shape import Shape, contiguous_strides
 from gradcli.errors import DTypeError
 
@@ -87,12 +87,6 @@ def floats(op: str, x: Array, dtype: DType | None = None) -> Array:
             f"{op}: x must be float32, float64 or bfloat16, got {x.dtype.name}; use x.float()"
         )
     return x
-
-
-def counted(x: Array, dtype: DType | None) -> Array:
-    """As torch adds and multiplies: in `dtype` if given, whole numbers and bools in int64."""
-    chosen = dtype or (x.dtype if x.dtype.is_floating_point else int64)
-    return x if x.dtype is chosen else x.cast(chosen)
 
 
 def match(op: str, x: Array, **others: Array | None) -> None:

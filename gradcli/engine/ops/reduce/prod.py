@@ -8,7 +8,7 @@ from gradcli.engine import table
 from gradcli.engine.array import Array, result
 from gradcli.engine.dtype import DType
 from gradcli.engine.op import op
-from gradcli.engine.ops.along import along, counted
+from gradcli.engine.ops.along import along
 from gradcli.engine.ops.index.slices import part_along
 from gradcli.engine.ops.shape.reshape import own_memory
 from gradcli.engine.sample import index, sample
@@ -55,10 +55,12 @@ def prod(
     input: Array, *, dim: int | None = None, keepdim: bool = False, dtype: DType | None = None
 ) -> Array:
     """Product along `dim`, or of everything; 1 for nothing."""
-    dims, x = shapes.dim_set(dim, input.ndim, "prod"), counted(input, dtype)
-    lines = along(x.shape, dims)
-    y = result("prod", lines.fold(x), shape=lines.results, dtype=x.dtype)
-    shape = shapes.reduced(x.shape, dims, keepdim)
+    dims = shapes.dim_set(dim, input.ndim, "prod")
+    x = input if dtype is None or dtype is input.dtype else input.cast(dtype)
+    between = x.dtype if x.dtype.is_floating_point else dtypes.int64
+    lines, shape = along(x.shape, dims), shapes.reduced(x.shape, dims, keepdim)
+    y = result("prod", lines.fold(x), shape=lines.results, dtype=between)
+    y = y if dtype is None or dtype is between else y.cast(dtype)
     return y.view(shape, contiguous_strides(shape))
 
 

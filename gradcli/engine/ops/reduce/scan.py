@@ -12,7 +12,7 @@ from gradcli.engine.composite import function
 from gradcli.engine.dtype import DType
 from gradcli.engine.kind import Whole
 from gradcli.engine.op import op
-from gradcli.engine.ops.along import along, counted
+from gradcli.engine.ops.along import along
 from gradcli.engine.ops.creation.creation import zeros
 from gradcli.engine.ops.index.slices import part_along
 from gradcli.engine.ops.shape.reshape import own_memory
@@ -22,6 +22,12 @@ from gradcli.engine.tensor import Tensor
 from gradcli.errors import ShapeError
 
 SAMPLES = (*LINES, sample((3, 2), dim=0, dtype=dtypes.float64))
+
+
+def _counted(x: Array, dtype: DType | None) -> Array:
+    """As torch adds and multiplies: whole numbers and bools as int64."""
+    chosen = dtype or (x.dtype if x.dtype.is_floating_point else dtypes.int64)
+    return x if x.dtype is chosen else x.cast(chosen)
 
 
 def _scan(kernel: str, dim: int, *arrays: Array, from_end: bool = False) -> Array:
@@ -38,7 +44,7 @@ def _scan(kernel: str, dim: int, *arrays: Array, from_end: bool = False) -> Arra
 def cumsum(input: Array, *, dim: int, dtype: DType | None = None) -> Array:
     """The sum of each element and all before it along `dim`."""
     shapes.dim_index(dim, input.ndim, "cumsum")
-    return _scan("cumsum", dim, counted(input, dtype))
+    return _scan("cumsum", dim, _counted(input, dtype))
 
 
 @cumsum.gradient
@@ -73,7 +79,7 @@ def _composed_cumprod(input: Tensor, *, dim: int, dtype: DType | None = None) ->
 def cumprod(input: Array, *, dim: int, dtype: DType | None = None) -> Array:
     """The product of each element and all before it along `dim`."""
     shapes.dim_index(dim, input.ndim, "cumprod")
-    return _scan("cumprod", dim, counted(input, dtype))
+    return _scan("cumprod", dim, _counted(input, dtype))
 
 
 @cumprod.gradient

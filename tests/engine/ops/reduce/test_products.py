@@ -103,3 +103,21 @@ def test_bfloat16_is_rounded_once() -> None:
     x = engine.tensor(numbers((4, 65))).to(engine.bfloat16)
     wide = x.to(engine.float32).prod(1).to(engine.bfloat16)
     assert x.prod(1).tolist() == wide.tolist()
+
+
+WHOLE = [engine.int64, engine.int32, engine.uint8, engine.bool_]
+
+
+@pytest.mark.parametrize("chosen", [None, *WHOLE, engine.float32, engine.bfloat16], ids=str)
+@pytest.mark.parametrize("dtype", [*WHOLE, engine.float32, engine.bfloat16], ids=str)
+def test_every_type_is_multiplied_in_every_other(
+    dtype: engine.DType, chosen: engine.DType | None
+) -> None:
+    """Whole numbers as int64, of which the type that is asked for takes the lowest bits."""
+    x = engine.tensor([[2, 3], [200, 5], [0, 1]], dtype=engine.int64).to(dtype)
+    y = x.prod(1) if chosen is None else x.prod(1, dtype=chosen)
+    factors = x if chosen is None else x.to(chosen)
+    exact = [math.prod(row) for row in factors.tolist()]
+    like = y.dtype if factors.dtype.is_floating_point else engine.int64
+    assert y.dtype is (chosen or (dtype if dtype.is_floating_point else engine.int64))
+    assert y.tolist() == engine.tensor(exact, dtype=like).to(y.dtype).tolist()
