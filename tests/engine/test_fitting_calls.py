@@ -13,7 +13,7 @@ from gradcli.engine.device.cpu import KERNELS
 from gradcli.engine.device.kernels import ffi, lib
 
 Spec = tuple[list[int], int]  # shape and element type
-F32, F64, I64, U8, BOOL = 0, 1, 3, 4, 5
+F32, F64, I64, U8, BOOL, BF16 = 0, 1, 3, 4, 5, 6
 CLOSE = (1, 1, 1, 2, 3)
 FAR = (0, -1, 5, 2**31 - 1, 2**31, INT64_MAX, -INT64_MAX)
 
@@ -114,9 +114,9 @@ def conv_grad_bias(rng: random.Random) -> tuple[list[Spec], list[int]]:
 
 def chain(rng: random.Random) -> tuple[list[Spec], list[int]]:
     """Mostly steps that read what is there, of all kinds of kernels."""
-    shape: Spec = ([rng.choice((0, 1, 2, 5)), rng.choice((0, 1, 33, 700, 9000))], F32)
-    specs = [shape if rng.random() < 0.7 else ([0], F32) for _ in range(5)]
-    specs += [shape, *(shape if rng.random() < 0.3 else ([0], F32) for _ in range(2))]
+    shape = [rng.choice((0, 1, 2, 5)), rng.choice((0, 1, 33, 700, 9000))]
+    shapes = [shape if rng.random() < share else [0] for share in (*[0.7] * 5, 1, 0.3, 0.3)]
+    specs: list[Spec] = [(shape, rng.choice((F32, F32, BF16))) for shape in shapes]
     there = [i for i in range(5) if len(specs[i][0]) == 2]
     outputs = [i for i in range(5, 8) if len(specs[i][0]) == 2]
     steps = []

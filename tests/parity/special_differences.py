@@ -18,7 +18,7 @@ class Difference:
 
 DIFFERENCES = (
     *(
-        Difference("Digits where differences cancel", part, "17", "gelu")
+        Difference("`gelu` where x is far below 0", part, "17", "gelu")
         for part in ("value", "gradient", "recorded gradient")
     ),
     Difference(

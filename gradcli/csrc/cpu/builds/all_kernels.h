@@ -16,6 +16,16 @@
 #include "../index/index_add.h"
 #include "../random/random_integers.h"
 #include "../index/sort.h"
+
+/* What sums and products of this type are carried in, and what they end as. */
+#ifdef GC_IS_REAL
+#define ACC double
+#define OUT REAL
+#else
+#define ACC int64_t
+#define OUT int64_t
+#endif
+
 #ifdef GC_IS_REAL
 #include "../reduce/sums.h"
 #endif
@@ -86,6 +96,8 @@ const gc_kernel NAME(table)[] = {
 #undef NO_ROW
 #undef IF_REAL
 #undef IF_WHOLE
+#undef ACC
+#undef OUT
 #include "../elementwise/maths_end.h"
 
 /* What the including file has said of this element type. */

@@ -1,14 +1,6 @@
 /* prod.h -- the product of (outer, n, inner) along n, and its gradient. Floats are multiplied in
  * double, whole numbers in int64, which wraps. The plan is that of a sum. */
 
-#ifdef GC_IS_REAL
-#define ACC double
-#define OUT REAL
-#else
-#define ACC int64_t
-#define OUT int64_t
-#endif
-
 static ACC NAME(product_of_row)(const REAL *x, int64_t n) {
   ACC product = 1;
   int64_t i = 0;
@@ -183,6 +175,3 @@ static void NAME(run_prod_backward)(const gc_job *job) {
   }
 }
 #endif
-
-#undef ACC
-#undef OUT

@@ -5,14 +5,6 @@
 #define GC_ROWS_AT_ONCE 4
 #endif
 
-#ifdef GC_IS_REAL
-#define ACC double
-#define OUT REAL
-#else
-#define ACC int64_t
-#define OUT int64_t
-#endif
-
 static int NAME(plan_sum)(const gc_call *call, gc_plan *plan, gc_error *error) {
   const gc_tensor *x = &call->tensors[0], *y = &call->tensors[1];
 #ifdef GC_IS_REAL
@@ -260,6 +252,3 @@ static void NAME(run_var_backward)(const gc_job *job) {
   }
 }
 #endif
-
-#undef ACC
-#undef OUT

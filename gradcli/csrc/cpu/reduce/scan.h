@@ -24,12 +24,6 @@ static inline gc_line gc_scan_line(const gc_scan *s, int64_t line) {
 }
 #endif
 
-#ifdef GC_IS_REAL
-#define ACC double
-#else
-#define ACC int64_t
-#endif
-
 static int NAME(plan_scan)(const gc_call *call, gc_plan *plan, gc_error *error) {
   (void)error;
   const gc_scan s = gc_scan_of(&call->tensors[0]);
@@ -104,5 +98,3 @@ static void NAME(run_cumprod_backward)(const gc_job *job) {
   }
 }
 #endif
-
-#undef ACC
