@@ -97,15 +97,15 @@ const gc_kernel *gc_find(int kernel, int32_t dtype) {
   case GC_F64:
     return &isa_now()->f64[kernel];
   case GC_I32:
-    return &gc_table_i32[kernel];
+    return &isa_now()->i32[kernel];
   case GC_I64:
-    return &gc_table_i64[kernel];
+    return &isa_now()->i64[kernel];
   case GC_BF16:
     if (gc_rows[kernel].widens)
       return &isa_now()->f32[kernel];
     return kernel < GC_STRUCTURED ? &isa_now()->bf16[kernel] : &none;
   default: /* bool is stored as bytes 0 and 1 */
-    return &gc_table_u8[kernel];
+    return &isa_now()->u8[kernel];
   }
 }
 

@@ -12,7 +12,7 @@ const gc_kernel *gc_find(int kernel, int32_t dtype);
 
 typedef struct {
   const char *name;
-  const gc_kernel *f32, *f64;
+  const gc_kernel *f32, *f64, *i32, *i64, *u8;
   const gc_kernel *bf16; /* of the rows of kernels.h alone: elementwise kernels have none */
 } gc_isa_table;
 
@@ -26,6 +26,5 @@ enum {
 
 extern const gc_isa_table gc_isa_baseline, gc_isa_avx2, gc_isa_avx512, gc_isa_avx512bf16,
     gc_isa_neon;
-extern const gc_kernel *const gc_table_i32, *const gc_table_i64, *const gc_table_u8;
 
 #endif

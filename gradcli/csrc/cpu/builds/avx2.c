@@ -8,7 +8,7 @@
 #define GC_ISA avx2
 #define GC_VECTOR_BYTES 32
 #define GC_HAS_FMA
-#include "real_kernels.h"
+#include "isa_kernels.h"
 #if defined(__clang__)
 #pragma clang attribute pop
 #endif

@@ -9,7 +9,7 @@
 #define GC_ISA avx512
 #define GC_VECTOR_BYTES 64
 #define GC_HAS_FMA
-#include "real_kernels.h"
+#include "isa_kernels.h"
 #if defined(__clang__)
 #pragma clang attribute pop
 #endif

@@ -36,8 +36,10 @@
 #define GC_TYPE bf16
 #include "bfloat16_kernels.h"
 
-extern const gc_kernel table_f32_avx512[], table_f64_avx512[];
-const gc_isa_table gc_isa_avx512bf16 = {"avx512bf16", table_f32_avx512, table_f64_avx512,
+extern const gc_kernel table_f32_avx512[], table_f64_avx512[], table_i32_avx512[],
+    table_i64_avx512[], table_u8_avx512[];
+const gc_isa_table gc_isa_avx512bf16 = {"avx512bf16",     table_f32_avx512, table_f64_avx512,
+                                        table_i32_avx512, table_i64_avx512, table_u8_avx512,
                                         NAME(table)};
 #if defined(__clang__)
 #pragma clang attribute pop

@@ -1,4 +1,4 @@
 /* baseline.c -- the kernels for any processor, with what the compiler assumes by itself. */
 #define GC_ISA baseline
 #define GC_VECTOR_BYTES 16
-#include "real_kernels.h"
+#include "isa_kernels.h"

@@ -3,7 +3,7 @@
 #define GC_ISA neon
 #define GC_VECTOR_BYTES 16
 #define GC_HAS_FMA
-#include "real_kernels.h"
+#include "isa_kernels.h"
 #else
 typedef int gc_not_for_this_machine; /* C wants a declaration in every file */
 #endif

@@ -104,8 +104,14 @@
 #define span_tan span_any_tan
 #include "../../scalar_ops.h"
 #include "special_spans.h"
-#else
+#elif defined(GC_IS_REAL)
 #include "../../scalar_ops.h"
+#else
+#define span_remainder span_any_remainder
+#define span_fmod span_any_fmod
+#define span_floor_divide span_any_floor_divide
+#include "../../scalar_ops.h"
+#include "division_spans.h"
 #endif
 
 /* By kernel number, in the order of tables.c; without a span: structured kernels, and rows that are

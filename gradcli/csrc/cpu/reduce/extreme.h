@@ -36,21 +36,25 @@ static int NAME(plan_extreme)(const gc_call *call, gc_plan *plan, gc_error *erro
       GC_UNROLL for (int k = 0; k < 4; k++) {                                                      \
         const NAME(vec) v = *(const NAME(loose) *)(x + i + k * LANES);                             \
         best[k] = FIRST_OF(v, best[k]);                                                            \
-        odd[k] += v - v; /* NaN where there was one, or infinity */                                \
+        odd[k] += v; /* no number where there is a NaN, or where it may be */                      \
       }                                                                                            \
-    bool any = false;                                                                              \
     best[0] = FIRST_OF(FIRST_OF(best[0], best[1]), FIRST_OF(best[2], best[3]));                    \
     odd[0] = (odd[0] + odd[1]) + (odd[2] + odd[3]);                                                \
-    for (int64_t k = 0; k < LANES; k++) {                                                          \
-      top = best[0][k] ORDER top ? best[0][k] : top;                                               \
-      any |= odd[0][k] != 0;                                                                       \
-    }                                                                                              \
+    GC_UNROLL for (int64_t round = 1; round < LANES; round *= 2) best[0] =                         \
+        FIRST_OF(PICK(best[0], best[0], LOW), PICK(best[0], best[0], HIGH));                       \
+    const REAL sum = NAME(sum_of_each)(odd[0]);                                                    \
+    bool any = sum - sum != 0;                                                                     \
+    top = best[0][0] ORDER top ? best[0][0] : top;                                                 \
     for (; i < n; i++) {                                                                           \
       top = x[i] ORDER top ? x[i] : top;                                                           \
       any |= IS_NAN(x[i]);                                                                         \
     }                                                                                              \
-    for (i = 0; any && !*nan && i < n; i++)                                                        \
-      *nan |= IS_NAN(x[i]);                                                                        \
+    for (i = 0; any && !*nan && i < n; i += GC_LOOK) {                                             \
+      int there = 0;                                                                               \
+      for (int64_t k = i; k < gc_min(n, i + GC_LOOK); k++)                                         \
+        there |= IS_NAN(x[k]);                                                                     \
+      *nan |= there;                                                                               \
+    }                                                                                              \
     return top;                                                                                    \
   }
 
@@ -66,7 +70,7 @@ static int NAME(plan_extreme)(const gc_call *call, gc_plan *plan, gc_error *erro
       return false;                                                                                \
     GC_UNROLL for (int k = 0; k < 4; k++) {                                                        \
       best[k] = *(const NAME(loose) *)(x + from * inner + k * LANES);                              \
-      odd[k] = best[k] - best[k];                                                                  \
+      odd[k] = best[k];                                                                            \
     }                                                                                              \
     for (int64_t i = from + 1; i < to; i++) {                                                      \
       const NAME(lanes) here = (NAME(lanes)){0} + (LANE_TYPE)(i - from);                           \
@@ -75,11 +79,12 @@ static int NAME(plan_extreme)(const gc_call *call, gc_plan *plan, gc_error *erro
         const NAME(lanes) wins = v ORDER best[k];                                                  \
         at[k] = (wins & here) | (~wins & at[k]);                                                   \
         best[k] = FIRST_OF(v, best[k]);                                                            \
-        odd[k] += v - v;                                                                           \
+        odd[k] += v;                                                                               \
       }                                                                                            \
     }                                                                                              \
     for (int64_t k = 0; k < COLUMNS; k++) {                                                        \
-      if (odd[k / LANES][k % LANES] != 0)                                                          \
+      const REAL sum = odd[k / LANES][k % LANES];                                                  \
+      if (sum - sum != 0)                                                                          \
         return false;                                                                              \
       where[k] = from + at[k / LANES][k % LANES];                                                  \
     }                                                                                              \

@@ -58,3 +58,26 @@ def test_whole_numbers_take_a_whole_alpha_and_truths_none() -> None:
         whole.add(whole, alpha=0.5)
     with pytest.raises(DTypeError, match="alpha must be 1 beside truth values, got 2"):
         engine.add(whole == 1, whole == 2, alpha=2)
+
+
+LIMIT = 1 << 53  # doubles hold all whole numbers up to here
+NEAR_LIMIT = [LIMIT + d for d in range(-3, 4)]
+DIVIDENDS = {
+    "small": list(range(-300, 300)),
+    "quotients just below a whole number": [3 * q - 1 for q in NEAR_LIMIT[:3]] + [LIMIT - 2] * 300,
+    "both sides of the limit": [sign * n for sign in (1, -1) for n in NEAR_LIMIT] * 40,
+    "the ends of int64": [(1 << 63) - 1, -(1 << 63), -(1 << 63) + 1] * 100,
+}
+
+
+@pytest.mark.parametrize("case", DIVIDENDS)
+@pytest.mark.parametrize("divisor", [1, -1, 2, 3, -7, 255, LIMIT - 1, LIMIT, -LIMIT - 1])
+@pytest.mark.parametrize("repeat", [True, False], ids=["one divisor", "a divisor each"])
+def test_divisions_of_int64_are_exact(case: str, divisor: int, repeat: bool) -> None:
+    numbers = [n for n in DIVIDENDS[case] if not (divisor == -1 and n == -(1 << 63))]
+    x = engine.tensor(numbers, dtype=engine.int64)
+    by = engine.tensor([divisor] if repeat else [divisor] * len(numbers), dtype=engine.int64)
+    assert (x // by).tolist() == [n // divisor for n in numbers]
+    assert (x % by).tolist() == [n % divisor for n in numbers]
+    rest = [abs(n) % abs(divisor) * (-1 if n < 0 else 1) for n in numbers]
+    assert engine.fmod(x, by).tolist() == rest

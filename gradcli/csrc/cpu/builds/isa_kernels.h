@@ -1,6 +1,5 @@
-/* real_kernels.h -- all kernels of one instruction set, for float and for double, and
- * those that move bfloat16. The including
- * file sets the compiler's target, GC_ISA and GC_VECTOR_BYTES first. */
+/* isa_kernels.h -- all kernels of one instruction set, for every element type. The including file
+ * sets the compiler's target, GC_ISA and GC_VECTOR_BYTES first. */
 #define GC_IS_REAL
 #define GC_PASTE(a, b, c) a##_##b##_##c
 #define GC_NAME(a, b, c) GC_PASTE(a, b, c)
@@ -23,6 +22,8 @@
 #include "all_kernels.h"
 
 #undef GC_IS_REAL
+#include "integer_kernels.h"
+
 #define REAL uint16_t
 #define GC_TYPE bf16
 #include "bfloat16_kernels.h"
@@ -35,4 +36,5 @@
 #define GC_ISA_TABLE(isa) GC_ISA_PASTE(isa)
 #define GC_ISA_PASTE(isa) gc_isa_##isa
 const gc_isa_table GC_ISA_TABLE(GC_ISA) = {GC_TEXT(GC_ISA), GC_TABLE(f32), GC_TABLE(f64),
+                                           GC_TABLE(i32),   GC_TABLE(i64), GC_TABLE(u8),
                                            GC_TABLE(bf16)};

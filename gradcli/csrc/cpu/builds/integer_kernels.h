@@ -1,17 +1,8 @@
-/* integers.c -- the kernels that integers and bool have too. */
+/* integer_kernels.h -- the kernels of one instruction set that integers and bool have too. */
+
 /* abs of an unsigned byte asks `x < 0`, which is never true and meant so. */
+#pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wtype-limits"
-
-#define GC_PASTE(a, b) a##_##b
-#define GC_NAME(a, b) GC_PASTE(a, b)
-#define NAME(f) GC_NAME(f, GC_TYPE)
-
-#include "../bfloat16.h"
-#include "../kernel.h"
-#include "../lines.h"
-#include "../random/random_philox.h"
-#include "../tables.h"
-#include "../walk.h"
 
 /* GC_INT_LOW and GC_INT_HIGH: the doubles from which on a conversion would leave the range. */
 #define REAL int32_t
@@ -38,6 +29,4 @@
 #define GC_INT_HIGH 255.0
 #include "all_kernels.h"
 
-const gc_kernel *const gc_table_i32 = table_i32;
-const gc_kernel *const gc_table_i64 = table_i64;
-const gc_kernel *const gc_table_u8 = table_u8;
+#pragma GCC diagnostic pop

@@ -1,0 +1,42 @@
+/* division_spans.h -- divisions of integers that first look at their operands: where doubles hold
+ * them all, they are divided in vectors. In the rows' own loops, named `any` here, int64 has the
+ * processor's slow division. The results are the same. */
+
+#undef span_remainder
+#undef span_fmod
+#undef span_floor_divide
+
+#ifndef GC_DIVISION_SPANS
+#define GC_DIVISION_SPANS
+enum { GC_QUOTIENTS_AT_ONCE = 256 };
+#endif
+
+/* Whether doubles hold n operands, each `step` behind the last. */
+static inline bool NAME(near_zero)(const REAL *x, int64_t step, int64_t n) {
+  const int64_t limit = (int64_t)1 << 53;
+  int far = 0;
+  for (int64_t i = 0; i < (step ? n : 1); i++)
+    far |= ((int64_t)x[i * step] > limit) | ((int64_t)x[i * step] < -limit);
+  return !far;
+}
+
+#define DIVISION_SPAN(name)                                                                        \
+  BINARY_SPAN(near_##name, REAL, NAME(m_near_##name)(a, b))                                        \
+  static void NAME(span_##name)(const gc_operands *o, int64_t n) {                                 \
+    for (int64_t at = 0, some; at < n; at += some) {                                               \
+      some = gc_min(GC_QUOTIENTS_AT_ONCE, n - at);                                                 \
+      gc_operands block = *o;                                                                      \
+      bool near = true;                                                                            \
+      for (int k = 0; k < 2; k++) {                                                                \
+        block.in[k] = (const REAL *)o->in[k] + at * o->in_step[k];                                 \
+        near = near && NAME(near_zero)(block.in[k], o->in_step[k], some);                          \
+      }                                                                                            \
+      block.out = (REAL *)o->out + at * o->out_step;                                               \
+      (near ? NAME(span_near_##name) : NAME(span_any_##name))(&block, some);                       \
+    }                                                                                              \
+  }
+
+DIVISION_SPAN(remainder)
+DIVISION_SPAN(fmod)
+DIVISION_SPAN(floor_divide)
+#undef DIVISION_SPAN
