@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from importlib import import_module
 from typing import Generic, TypeVar
 
-from gradcli.errors import GradcliError
-
 T = TypeVar("T")
 
 
@@ -46,13 +44,6 @@ class Registry(Mapping[str, T], Generic[T]):
         return value
 
     def __getitem__(self, name: str) -> T:
-        return self._rows[name]
-
-    def find(self, name: str) -> T:
-        """The row called `name`; raises a GradcliError that suggests a near name."""
-        if name not in self._rows:
-            hint = did_you_mean(name, self._rows, f"known: {', '.join(sorted(self._rows))}")
-            raise GradcliError(f"no {self.kind} is called '{name}'; {hint}", code="E102")
         return self._rows[name]
 
     def __iter__(self) -> Iterator[str]:

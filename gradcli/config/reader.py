@@ -95,9 +95,10 @@ def way_on(path: Path) -> tuple[str, ...]:
 
 def _yaml_files(folder: Path) -> tuple[str, ...]:
     try:
-        names = sorted(p.name for p in folder.iterdir() if p.suffix in (".yaml", ".yml"))
+        files = [path for path in folder.iterdir() if not path.name.startswith(".")]
     except OSError:
         return ()
+    names = sorted(path.name for path in files if path.suffix in (".yaml", ".yml"))
     return (f"YAML files in {folder}: {listed(names, 8)}",) if names else ()
 
 

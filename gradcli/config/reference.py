@@ -1,4 +1,4 @@
-"""The tables of docs/config.md and docs/warnings.md, written from what checks a config."""
+"""The tables of docs/config.md, docs/warnings.md and docs/errors.md, written from what checks."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any, Literal, get_args, get_origin
 
+from gradcli import error_codes
 from gradcli.config import cautions
 from gradcli.config.containers import CONTAINERS
 from gradcli.config.fields import expected
@@ -108,4 +109,5 @@ _TABLES: dict[str, Callable[[], Iterator[str]]] = {
     "metrics": lambda: _rows(METRICS),
     "inits": lambda: _rows(INITS),
     "warnings": cautions.table,
+    "errors": error_codes.table,
 }

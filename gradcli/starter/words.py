@@ -11,10 +11,10 @@ from gradcli.config.fields import expected
 from gradcli.config.schema import schema_of, suggestion
 from gradcli.config.sections import listed, top
 from gradcli.dataclass import dataclass
+from gradcli.error_codes import CODES
 from gradcli.errors import ConfigError
 from gradcli.registry import did_you_mean
 from gradcli.starter import examples
-from gradcli.starter.codes import CODES
 from gradcli.starter.examples import Example
 from gradcli.starter.meanings import FIXED, NAMES, meaning, plain
 from gradcli.train.yaml_text import inline

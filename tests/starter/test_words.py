@@ -15,9 +15,9 @@ from gradcli.config.schema import schema_of
 from gradcli.config.sections import top
 from gradcli.config.trust import Trust
 from gradcli.data import Facts
+from gradcli.error_codes import CODES
 from gradcli.errors import GradcliError
 from gradcli.starter import examples
-from gradcli.starter.codes import CODES
 from gradcli.starter.examples import Example
 from gradcli.starter.meanings import KEYS, NAMES
 from gradcli.starter.words import explained, vocabulary

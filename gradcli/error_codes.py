@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
+
+from gradcli.errors import DeviceError, GradcliError, NumericsError
 
 
 class Code(NamedTuple):
@@ -10,6 +13,7 @@ class Code(NamedTuple):
 
     meaning: str
     cure: str
+    error: type[GradcliError] | None = None  # where it is not that of the code's hundred
 
 
 CODES: dict[str, Code] = {
@@ -79,11 +83,37 @@ CODES: dict[str, Code] = {
     "E751": Code("SIGTERM: the run stopped behind a checkpoint", "Go on with gradcli resume RUN."),
     "E801": Code("Several processes were started, and MPI sees one", "Install mpi4py of this MPI."),
     "E802": Code("A batch has fewer parts than there are ranks", "Start fewer, or a larger batch."),
-    "E803": Code("Ranks have too few GPUs, or of different kinds", "Start one rank a GPU."),
+    "E803": Code(
+        "Ranks have too few GPUs, or of different kinds", "Start one rank a GPU.", DeviceError
+    ),
     "E804": Code(
         "Ranks differ in version, config or data", "Install and copy the same everywhere."
     ),
-    "E805": Code("Weights differ between ranks", "Resume from the checkpoint before."),
+    "E805": Code(
+        "Weights differ between ranks", "Resume from the checkpoint before.", NumericsError
+    ),
     "E806": Code("A rank did not come", "Look at its own message, then resume the run."),
     "E807": Code("This command is to be started once", "Leave mpirun or srun out."),
 }
+
+
+def exit_code(code: str) -> int:
+    """What a command returns after an error of this code: that of its class or of its hundred."""
+    error = CODES[code].error
+    if error is not None:
+        return error.exit_code
+    codes = {error.code: error.exit_code for error in _classes(GradcliError)}
+    return codes[code if code in codes else code[:2] + "01"]
+
+
+def _classes(error: type[GradcliError]) -> Iterator[type[GradcliError]]:
+    yield error
+    for narrower in error.__subclasses__():
+        yield from _classes(narrower)
+
+
+def table() -> Iterator[str]:
+    """The rows of docs/errors.md."""
+    yield from ("| Code | Exit code | Cause | Cure |", "|---|---|---|---|")
+    for name, code in CODES.items():
+        yield f"| {name} | {exit_code(name)} | {code.meaning} | {code.cure} |"
