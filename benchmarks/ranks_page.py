@@ -17,15 +17,16 @@ RANKS = tuple(2**power for power in range(11))
 NETWORKS = {"10 Gbit/s": 10e9, "100 Gbit/s": 100e9}  # bits a second
 LATENCY_MS = 0.02  # of a message
 NOTE = """\
-**Predicted, not measured**, for ranks with a host each. A step is that of one rank with one thread
-on the config's batch, so N ranks train on N times that batch, and the sum: {us:g} us for each of
-its messages, and for each byte that a rank sends the time of the network and of the rank's own
-copies and additions, which are those of `mpirun -n 2 gradcli doctor` on one host. Assumed: nobody
-is late, and the network has no other traffic. In brackets the share of the sum.
+**Predicted, not measured**, for one rank per host. A step takes the time of one rank with one
+thread on the config's batch (so N ranks train on N times that batch) plus the sum of the gradients.
+Each message of the sum costs {us:g} us; each byte that a rank sends costs the network's time and
+the rank's own copies and additions, as `mpirun -n 2 gradcli doctor` measures them on one host. The
+model assumes that no rank is late and that the network carries no other traffic. In brackets: the
+share of the sum.
 """
 CHECK = """\
-The same model beside steps that were measured, with the sums of `doctor` on as many ranks. They
-share {cores} cores of a host, on which more ranks take turns; each has 1 / N of the config's batch.
+The same model compared with measured steps, using `doctor`'s sums on as many ranks. The ranks
+share the {cores} cores of one host, so more ranks take turns; each has 1 / N of the config's batch.
 """
 
 

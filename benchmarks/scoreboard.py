@@ -120,7 +120,7 @@ ROWS = {
         _gradients,
     ),
     "second-gradients": Row(
-        "Gradients of gradients, the same way",
+        "Double backward, the same way",
         ("-m", "gradcli", "gradcheck", "--twice", "--json"),
         last_json,
         _gradients,
@@ -133,7 +133,7 @@ ROWS = {
         _tests,
     ),
     "parity": Row(
-        "The same numbers as PyTorch and scikit-learn ([parity.md](parity.md))",
+        "Results against PyTorch and scikit-learn ([parity.md](parity.md))",
         (*PYTEST, "-m", "parity", "--ignore=tests/gpu"),
         tests,
         _tests,
@@ -166,20 +166,20 @@ ROWS = {
         _parsers,
     ),
     "calls": Row(
-        "Wrong arguments to all that the engine offers, under the address and undefined behaviour "
+        "Wrong arguments to everything in the engine, under the address and undefined behaviour "
         "sanitizers",
         ("-m", "benchmarks.sanitized", "--count", "100000"),
         last_json,
         _calls,
     ),
     "mutants": Row(
-        "Faults planted in the kernels of the CPU, which a test must catch",
+        "Faults planted in the CPU kernels, each of which a test must catch",
         ("tests/mutation/kernel_mutants.py", "--count", "50", "--json"),
         last_json,
         _mutants,
     ),
     "coverage": Row(
-        "Lines that the tests run, GPUs and parity aside",
+        "Line coverage of the tests, without GPUs and parity",
         ("-m", "benchmarks.coverage"),
         last_json,
         _coverage,

@@ -12,18 +12,17 @@ WORST = 20  # ops in the table of rounding
 INTRODUCTION = """\
 # Scoreboard
 
-What was tried to break gradcli, and what came of it. `python -m benchmarks scoreboard` runs every
-command and writes this page; `python -m benchmarks scoreboard kills rounding` runs these two and
-keeps the other figures. All of it takes hours, so it is no part of the continuous checks, which run
-a share of each.
+Attempts to break gradcli, and their results. `python -m benchmarks scoreboard` runs every command
+and writes this page; `python -m benchmarks scoreboard kills rounding` runs only those two and keeps
+the other figures. A full run takes hours, so CI runs a part of each.
 """
 ROUNDING = """
 ## Rounding
 
 The largest difference between an op's float32 result and the float64 result of the same inputs, in
 units in the last place (ulp) of float32 at the largest result of the call, or at 1 where that is
-larger. A result that is rounded once has at most 0.5. `each` is in ulp of the very element: where
-large terms cancel, what is left has few digits, in every library. `backward` is of the gradients.
+larger. A result that is rounded once has at most 0.5. `each` uses the ulp of each element itself:
+if large terms cancel, few correct digits remain, in every library. `backward` is for the gradients.
 The {count} worst of {all}:
 
 | op | results | largest | each | backward |
@@ -32,8 +31,8 @@ The {count} worst of {all}:
 PARSERS = """
 ## Parsers
 
-Inputs are mutated by seed. A fault is an end in anything but a value or a sentence, or one after
-more than 10 s or with more than 1 GB.
+A seed determines each mutated input. A fault is any outcome other than a value or one of gradcli's
+errors, or one that takes more than 10 s or 1 GB.
 
 | parser | inputs | refused | accepted | slowest | peak memory | faults |
 |---|---|---|---|---|---|---|
@@ -41,14 +40,14 @@ more than 10 s or with more than 1 GB.
 MUTANTS = """
 ## Mutants of kernels
 
-Each is one change of one place in the C of the CPU's kernels. These survived:
+Each mutant changes one place in the C code of the CPU's kernels. These survived:
 
 """
 
 
 def page(rows: Mapping[str, Any]) -> str:
     """The whole page; a row that was never run says so."""
-    lines = ["| tried | outcome | command | of |", "|---|---|---|---|"]
+    lines = ["| attempt | result | command | run |", "|---|---|---|---|"]
     for name, row in ROWS.items():
         result = rows.get(name)
         outcome = row.say(result["figures"]) if result else "not run yet"

@@ -27,8 +27,8 @@ BEGIN = "<!-- tables: python -m benchmarks table -->"
 END = "<!-- end of tables -->"
 INTRODUCTION = f"""# Performance
 
-What a training step costs in gradcli and in its peers. Every figure is a median of interleaved runs
-on one machine, and only ratios within one table mean something; `python -m benchmarks all` measures
+The cost of a training step in gradcli and in its peers. Every figure is a median of interleaved
+runs on one machine; compare only figures within one table. `python -m benchmarks all` measures
 them again.
 
 {BEGIN}
@@ -96,12 +96,12 @@ def _workloads(result: Mapping[str, Any]) -> str:
         )
         rows.append((f"{name}: {entry['title']}", *times, *against))
     note = (
-        "Our fastest way against the fastest way of the peer. *captured*: one Python call a step; "
-        "*scan*: many steps in one call. \\*: too few undisturbed moments, or other losses.\n"
+        "Ratios compare our fastest mode with the peer's. *captured*: one Python call per step; "
+        "*scan*: many steps in one call. \\*: too few undisturbed times, or losses differ.\n"
     )
     between = result.get("python_between_us")
     if between is not None:
-        note += f"Python between two captured steps: {number(between)} microseconds (W8).\n"
+        note += f"Python takes {number(between)} microseconds between two captured steps (W8).\n"
     return f"## Training steps\n\n{table(head, rows)}\n{note}"
 
 
@@ -115,9 +115,9 @@ def _matmul(result: Mapping[str, Any]) -> str:
     head = ("GFLOP/s", *names, *(f"{what} vs the better peer" for what in PRODUCT_WAYS))
     means = (f"{what} {as_times(product_mean(result, what), MATMUL_MEAN)}" for what in PRODUCT_WAYS)
     note = (
-        f"Geometric means (limit): {', '.join(means)}; no shape is to be below {MATMUL_EACH:g}. "
-        "*The kernel* (gradcli c): through `gc_run` without Python, as inside a larger step, while "
-        "the peers are called from Python. *One captured call*: both matrices are arguments.\n"
+        f"Geometric means (limit): {', '.join(means)}; the limit of a shape is {MATMUL_EACH:g}. "
+        "*The kernel* (gradcli c) runs through `gc_run` without Python, as inside a larger step; "
+        "the peers are called from Python. *One captured call* takes both matrices as arguments.\n"
     )
     return f"## Matrix products\n\n{table(head, rows)}\n{note}"
 
@@ -133,9 +133,9 @@ def _generation(result: Mapping[str, Any]) -> str:
         rows.append((batch, *rates, as_times(ratio, GENERATION[batch], doubtful), share))
     head = ("texts at a time", *OUR_GENERATION, *TORCH_GENERATION, "vs torch (limit)", "of floor")
     note = (
-        "Tokens a second of a GPT of 6 layers, 128 wide, with a context of 256, picked one by one; "
-        "torch in an eager loop with a key/value cache. *Of floor*: the time to read each weight "
-        "and key once, as a share of ours.\n"
+        "Tokens per second, sampled one by one, of a GPT with 6 layers of width 128 and a context "
+        "of 256; torch runs an eager loop with a key/value cache. *Of floor*: the time to read "
+        "each weight and key once, as a percentage of our time.\n"
     )
     return f"## Generation\n\n{table(head, rows)}\n{note}"
 
@@ -179,7 +179,7 @@ def _ranks(result: Mapping[str, Any]) -> str:
     )
     return (
         f"## Ranks\n\n{table(head, sums)}\n{table(('ms a step', *ways), steps)}\n"
-        f"At most: {verdicts}. What the model says of more ranks: [clusters.md](clusters.md).\n"
+        f"At most: {verdicts}. [clusters.md](clusters.md) has predictions for more ranks.\n"
     )
 
 
@@ -194,8 +194,8 @@ def _seconds(rows: Mapping[str, Any], facts: tuple[str, ...] = ()) -> str:
 
 def _configs(result: Mapping[str, Any]) -> str:
     note = (
-        "Each trained once from a cold process, not as a race: other work on the machine makes the "
-        "wall clock slower, and hardly changes what the processors spend.\n"
+        "Each config was trained once in a new process. Processor seconds add up all threads; "
+        "unlike wall time, they hardly depend on other work on the machine.\n"
     )
     return f"## The configs\n\n{_trainings(result)}\n{note}"
 
@@ -203,7 +203,7 @@ def _configs(result: Mapping[str, Any]) -> str:
 def _text(result: Mapping[str, Any]) -> str:
     rows = result["rows"].items()
     samples = "".join(
-        f"\n{name} goes on, at temperature {sample['temperature']}:\n\n"
+        f"\n{name} continues a prompt at temperature {sample['temperature']}:\n\n"
         f"```\n{sample['prompt']}{sample['text']}\n```\n"
         for name, row in rows
         if (sample := row.get("sample"))
@@ -216,9 +216,9 @@ def _trainings(result: Mapping[str, Any]) -> str:
     for name, row in result["rows"].items():
         for metric, limit in row.get("expect", {}).items():
             verdict = f"{row['metrics'][metric]:.4g} ({limit}, {'yes' if row['reached'] else 'no'})"
-            times = (f"{row[key]:.0f}" for key in ("seconds", "processor_seconds"))
-            lines.append((name, f"{metric} {verdict}", f"{row['steps']:,}", *times))
-    head = ("config", "reached (limit)", "steps", "seconds", "spent by the processors")
+            cost = f"{row['processor_seconds']:,.0f}"
+            lines.append((name, f"{metric} {verdict}", f"{row['steps']:,}", cost))
+    head = ("config", "reached (limit)", "steps", "processor seconds")
     return table(head, lines)
 
 
@@ -233,14 +233,14 @@ def _log(result: Mapping[str, Any]) -> str:
         step, share = number(row["step_ms"]), f"{row['share']:.2%}"
         lines.append((name, step, norm, every, share, ratio, f"{row['cpu']:.3f}"))
     head = (
-        *("config", "step, ms", "norm, us", "each ... steps", "of the steps"),
-        *("with / without", "by processors"),
+        *("config", "step, ms", "norm, us", "every ... steps", "of step time"),
+        *("with / without", "by processor time"),
     )
     return (
         f"## The norm of the gradients in the log\n\n{table(head, lines)}\nMedians of interleaved "
-        "pairs, with the interval in which the median lies. What processors spend has the waiting "
-        "of the second thread in it, which spins while Python asks for the norm. On average "
-        f"{result['load']:.1f} processes wanted a processor.\n"
+        "pairs, with their confidence interval. Processor time includes the second thread, which "
+        "spins while Python asks for the norm. The average load was "
+        f"{result['load']:.1f} runnable processes.\n"
     )
 
 
@@ -256,25 +256,25 @@ def _data(result: Mapping[str, Any]) -> str:
         step = number(row["first"]["to_last_step"])
         lines.append((row["title"], size, *starts, step, peer))
     shares = [f"{name} {share:.2%}" for name, share in result["waiting"].items()]
-    waiting = f"Of the steps' time, waiting for data: {', '.join(shares)}." if shares else ""
+    waiting = f"Share of step time spent waiting for data: {', '.join(shares)}." if shares else ""
     head = (
         *("data", "MB", "first start", "with `gradcli[tables]`", "second start"),
-        *("first: to step 10", "read by another"),
+        *("first: to step 10", "another reader"),
     )
     return (
         f"## Data\n\n{table(head, lines)}\nSeconds of whole processes that train ten steps, "
-        "medians of interleaved turns, and the most memory that they held for themselves. A first "
-        "start has an empty cache. Another library's time is that of reading alone, without its "
-        f"import. {waiting}\n"
+        "as medians of interleaved runs, and their peak private memory. A first start has an empty "
+        "cache. Another reader's time is for reading alone, without its import. "
+        f"{waiting}\n"
     )
 
 
 def _ops(result: Mapping[str, Any]) -> str:
     sizes = ", ".join(f"{side * side:,}" for side in op_cases.SIDES)
     return (
-        f"## Single calls\n\n{table(op_ratios.HEAD, op_ratios.lines(result))}\nTimes as fast as "
-        f"torch, both eager, with about {sizes} numbers. The code holds for both libraries: `T` is "
-        "the library, `F` its functions of layers; backward counts forward too.\n"
+        f"## Single calls\n\n{table(op_ratios.HEAD, op_ratios.lines(result))}\ntorch's time "
+        f"divided by ours, both eager, on about {sizes} numbers. The code runs in both libraries: "
+        "`T` is the library, `F` its nn.functional; backward includes forward.\n"
     )
 
 
@@ -282,8 +282,8 @@ def _grow(result: Mapping[str, Any]) -> str:
     return (
         f"## Growth\n\n![Time of a step against size]({PLOTS})\n\n"
         f"{table(grow_ratios.HEAD, grow_ratios.lines(result))}\nTraining steps with SGD, ours "
-        "captured, torch's eager. *Growth of time over work*: how many times longer the last size "
-        "takes than the one before, over how many times more multiply-adds it has.\n"
+        "captured, torch's eager. *Growth of time over work*: the growth of the time from the last "
+        "size but one to the last, divided by the growth of the multiply-adds.\n"
     )
 
 
