@@ -19,16 +19,16 @@ Run = Callable[[], object]  # queues work, and waits for it
 Contender = Callable[[int], Run]  # made ready to do its work so many times
 
 
-class _Noting:
-    """A driver that notes what it launches."""
+class _Recorder:
+    """A driver that records what it launches."""
 
-    def __init__(self, driver: Any, found: list[Ready]) -> None:
+    def __init__(self, driver: Any, calls: list[Ready]) -> None:
         self._driver = driver
-        self._found = found
+        self._calls = calls
 
     def launch(self, ready: Ready) -> None:
-        """Note it and pass it on."""
-        self._found.append(ready)
+        """Record a launch and pass it on."""
+        self._calls.append(ready)
         self._driver.launch(ready)
 
     def __getattr__(self, name: str) -> Any:
@@ -36,16 +36,16 @@ class _Noting:
 
 
 @contextmanager
-def noted(gpu: GPU) -> Iterator[list[Ready]]:
-    """The launches of what is computed inside a `with` block, for replays.
+def record(gpu: GPU) -> Iterator[list[Ready]]:
+    """Record the launches of a `with` block, for replays.
 
-    They hold no memory: what they read and write must be kept alive, or be of no account.
+    They hold no memory: keep what they read and write alive where its numbers matter.
     """
-    found: list[Ready] = []
+    calls: list[Ready] = []
     driver: Any = gpu.driver
-    gpu.driver = _Noting(driver, found)
+    gpu.driver = _Recorder(driver, calls)
     try:
-        yield found
+        yield calls
     finally:
         gpu.driver = driver
 

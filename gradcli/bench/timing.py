@@ -73,7 +73,7 @@ def interleaved(contenders: Mapping[str, Run], times: int, pause: float = 0.0) -
             stretch = partial(run, lengths[name])
             for _ in range(min(TURN, times - begin)):
                 seconds[name].append(once(stretch) / lengths[name])
-    return {name: spread(found) for name, found in seconds.items()}
+    return {name: spread(values) for name, values in seconds.items()}
 
 
 def _length(run: Run) -> int:
