@@ -78,8 +78,8 @@ class ExactRows:
             position = behind
         return rows, position
 
-    def passed(self, rows: int) -> None:
-        """So many rows were read by other means."""
+    def skip(self, rows: int) -> None:
+        """Count rows that another reader has read."""
         self.count += rows
 
     @property

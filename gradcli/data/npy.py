@@ -179,8 +179,8 @@ def _type(entry: re.Match[str], source: str) -> tuple[str, bool]:
             )
         names = ", ".join(name for name, _ in TYPES.values())
         _refuse(source, f"its type is '{text}'; read are {names}")
-    other = ">" if sys.byteorder == "little" else "<"
-    return kind, order == other
+    swapped_order = ">" if sys.byteorder == "little" else "<"
+    return kind, order == swapped_order
 
 
 def _truth(entry: re.Match[str], source: str) -> bool:

@@ -49,12 +49,12 @@ def _forget(number: int, guard: Guard) -> None:
 
 
 def check_watched(closely: bool) -> None:
-    """Raise unless these files are as they were when they were first seen."""
+    """Raise where a file has changed since it was first used."""
     for reference, path, identity, address, guard in list(_watched.values()):
         memory = reference()
         if memory is not None:
-            one = Mapping(path, identity, memory, 0, address, len(memory), guard, alone=True)
-            one.check(closely and identity is not _NAMELESS)
+            mapping = Mapping(path, identity, memory, 0, address, len(memory), guard, alone=True)
+            mapping.check(closely and identity is not _NAMELESS)
 
 
 hashes.lookouts.append(check_watched)

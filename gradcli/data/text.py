@@ -124,12 +124,12 @@ class TextSource(Cached):
     def locate(self, root: Path) -> TextSource:
         """The paths made absolute."""
         if self.unit != "bpe":
-            file, named = str(locate(self.file, root)), self.tokenizer
+            file, tokenizer = str(locate(self.file, root)), self.tokenizer
         else:
             from gradcli.data.bpe.source import located  # its library is an extra
 
-            file, named = located(self.file, self.tokenizer, root)
-        return replace(self, file=file, tokenizer=named, cache=locate_cache(self.cache, root))
+            file, tokenizer = located(self.file, self.tokenizer, root)
+        return replace(self, file=file, tokenizer=tokenizer, cache=locate_cache(self.cache, root))
 
     def facts(self) -> Facts:
         """From the whole text."""

@@ -179,7 +179,7 @@ class TokenSource:
         return starts_of([self._size(path) for path in paths])[-1] // self._width
 
     def load(self) -> LoadedData:
-        """All files mapped; a thread reads them for their hashes, and for what is no token."""
+        """Map all files; a thread reads them for their hashes and checks their tokens."""
         from gradcli.data.prepared.number_checks import Below
         from gradcli.data.prepared.reading import FileReading, begin
 
@@ -193,7 +193,7 @@ class TokenSource:
                 role = begins if len(paths) == 1 else f"{begins}[{number}]"
                 readings[role], places[role] = FileReading(path, identity, question), str(path)
         splits = self._splits(rows)
-        begin([one for one in readings.values() if isinstance(one, FileReading)])
+        begin([reading for reading in readings.values() if isinstance(reading, FileReading)])
         return LoadedData(
             source=self,
             facts=DataFacts.of(self.facts()),

@@ -70,8 +70,8 @@ class TypedTable:
         """An error at one cell."""
         raise refusal(self.place(self.rows[index]), self.header, column, what)
 
-    def used(self, numbers: Sequence[str], words: Sequence[str]) -> TypedTable:
-        """These columns alone, as these; refused at the topmost of their cells that are wrong."""
+    def select(self, numbers: Sequence[str], words: Sequence[str]) -> TypedTable:
+        """These columns alone, with these types; raises at the topmost of their wrong cells."""
         wrong = {name: self.wrong[name] for name in (*numbers, *words) if name in self.wrong}
         refuse_topmost(self.place, self.header, wrong)
         return replace(
@@ -206,7 +206,7 @@ class _Gathering:
         self.count += block.count
 
     def _note(self, name: str, role: Role, block: Block, dropped: frozenset[int]) -> None:
-        """The first cell of a column's new rows that may not be there."""
+        """Note the first invalid cell of a column's new rows."""
         allowed = self.gaps.allowed(name)
         cells: Iterator[tuple[int, str]] = iter(())
         if role == "word" and not allowed:
@@ -310,9 +310,9 @@ class _WordsSoFar:
 
 def _with_sorted_table(codes: array[int], table: Sequence[str]) -> WordColumn:
     """The words that occur, sorted by their bytes, and codes of these."""
-    used = sorted(set(codes) - {GAP}, key=lambda code: table[code].encode())
-    places = {code: at for at, code in enumerate(used)} | {GAP: GAP}
-    return WordColumn(array("i", map(places.__getitem__, codes)), [table[code] for code in used])
+    present = sorted(set(codes) - {GAP}, key=lambda code: table[code].encode())
+    places = {code: at for at, code in enumerate(present)} | {GAP: GAP}
+    return WordColumn(array("i", map(places.__getitem__, codes)), [table[code] for code in present])
 
 
 def refuse_topmost(

@@ -58,7 +58,7 @@ class CsvReader(WithHeaderRow):
             quick = self._quick(self._text[:end], places) if end else None
             if quick is not None:
                 count, cells = quick
-                self._exact.passed(count)
+                self._exact.skip(count)
                 self._text = self._text[end:]
                 yield count, cells
             elif end or self._final or before > _PATIENCE:
