@@ -20,7 +20,7 @@ from gradcli.engine.program.replay import Program
 
 @dataclass
 class Owned(Recording):
-    """A recording that also knows whose turn it was at each call."""
+    """A recording that also notes the turn of each call."""
 
     turns: Turns = field(default_factory=Turns)
     owners: list[Turn] = field(default_factory=list)

@@ -42,7 +42,7 @@ class Ceilings:
     threads: int
 
     def gbs(self, nbytes: float) -> float:
-        """The copy bandwidth for a call that touches so many bytes."""
+        """The copy bandwidth for a call that touches `nbytes` bytes."""
         return next((rate for size, rate in self.copies if nbytes <= size), self.copies[-1][1])
 
     def least_seconds(self, flops: float, nbytes: float) -> tuple[float, str]:

@@ -1,4 +1,4 @@
-"""What a GPU reaches at most, measured on it: copies of its own, and our largest matrix product.
+"""The ceilings of a GPU, measured on it: its own copies, and our largest matrix product.
 
 The product is no limit of the hardware, as the multiply-adds of the CPU's ceilings are: it is what
 a step can hope for.

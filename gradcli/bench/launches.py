@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 LONGEST = 2000  # times that work is queued before somebody waits
 
 Run = Callable[[], object]  # queues work, and waits for it
-Contender = Callable[[int], Run]  # made ready to do its work so many times
+Contender = Callable[[int], Run]  # prepares its work, to be done `count` times
 
 
 class _Recorder:
@@ -51,7 +51,7 @@ def record(gpu: GPU) -> Iterator[list[Ready]]:
 
 
 def replays(gpu: GPU, launches: Sequence[Ready]) -> Contender:
-    """Launches one after another, so many times over, in one replay."""
+    """Launches one after another, `count` times over, in one replay."""
 
     def ready(count: int) -> Run:
         recorded = gpu.driver.record(list(launches) * count)
@@ -80,7 +80,7 @@ def copies(gpu: GPU, to: Place, source: Place, nbytes: int) -> Contender:
 
 
 def long_enough(ready: Contender, stretch: float) -> tuple[Run, int]:
-    """Work that takes so many seconds or more, and how often the piece is done in it."""
+    """Work that takes `stretch` seconds or more, and how often it repeats the piece."""
     run, count = ready(1), 1
     run()  # loads and compiles what is not there yet
     seconds = once(run)

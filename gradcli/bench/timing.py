@@ -48,13 +48,13 @@ def once(work: Callable[[], object]) -> float:
 
 
 def repeated(work: Callable[[], object], times: int) -> float:
-    """The median of so many seconds, after a few turns that fill caches and start the threads."""
+    """The median of `times` runs, in seconds, after a few that fill caches and start threads."""
     for _ in range(WARM_UP):
         work()
     return statistics.median(once(work) for _ in range(times))
 
 
-Run = Callable[[int], object]  # so many steps
+Run = Callable[[int], object]  # runs that many steps
 
 
 def interleaved(contenders: Mapping[str, Run], times: int, pause: float = 0.0) -> dict[str, Spread]:

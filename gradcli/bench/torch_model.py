@@ -266,7 +266,7 @@ def _loss(torch: Any, job: Job) -> Callable[[Any, Any], Any]:
 def optimizer(torch: Any, job: Job, translated: Any, **more: Any) -> Any:
     """The job's optimizer over the translated model's parameters, in the same groups.
 
-    `more` is what PyTorch's alone is told, such as `fused`.
+    `more` holds arguments for PyTorch's optimizer only, such as `fused`.
     """
     theirs = dict(translated.named_parameters())
     names = {id(parameter): name for name, parameter in job.model.named_parameters()}

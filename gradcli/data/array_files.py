@@ -114,7 +114,7 @@ def lies_as_in_tensors(header: Header) -> bool:
 
 
 def _mapped(path: Path, header: Header) -> MappedArray:
-    """A large array where it lies; truth values and floats are looked at in the background."""
+    """A large array, mapped; truth values and floats are checked in the background."""
     from gradcli.data.mapped_array import MappedArray  # small data does without
     from gradcli.data.prepared.number_checks import Below, Check, Finite
 

@@ -31,7 +31,7 @@ from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
 from gradcli.errors import ConfigError, DataError
 
-LABELS = 1 << 20  # that are looked at together
+LABELS = 1 << 20  # checked at once
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +86,7 @@ class Arrays(Cached, ScaledTargets, OwnPictures):
     # What follows from that.
 
     def regression(self, facts: Facts) -> bool:
-        """Not where inputs are targets too: both are normalised alike."""
+        """Not where inputs are targets too: both are normalised the same way."""
         return self.target == "label" and super().regression(facts)
 
     def facts(self) -> Facts:
@@ -273,7 +273,7 @@ def _new_shape(header: Header, facts: DataFacts, source: str) -> tuple[int, ...]
 
 
 def checked_targets(targets: Tensor, classes: int | None, source: str) -> Tensor:
-    """Values as (N, K), or labels, each of which is looked at."""
+    """Values as (N, K), or labels, each of which is checked."""
     if targets.dtype.is_floating_point:
         return targets.reshape(targets.shape[0], -1)
     label_range(targets, classes, source)

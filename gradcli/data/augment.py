@@ -1,4 +1,4 @@
-"""Transforms of training images: `augment:` as it is written, and what each does to a batch.
+"""Transforms of training images: the list `augment:` of a config, and what each does to a batch.
 
 A transform gets images (N, C, H, W) in the unit of the data, before they are normalised, and a row
 of random numbers for each of them, which depends on nothing but seed, epoch and sample.

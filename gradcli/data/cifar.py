@@ -123,7 +123,7 @@ class Cifar10(KnownPictures):
         return path.suffix == ".bin"
 
     def new_inputs(self, path: Path, facts: DataFacts) -> Unseen:
-        """Images from another file of this form; its labels are not looked at."""
+        """Images from another file of this form; its labels are ignored."""
         _, images = parse(load(path).data, self.MARKS, shown(path))
         return unseen(_pixels(images), 255.0, facts, path)
 

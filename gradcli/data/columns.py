@@ -24,7 +24,7 @@ from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
 from gradcli.wording import listed
 
-_TOGETHER = 1 << 20  # numbers: rows of about so many are encoded at once
+_TOGETHER = 1 << 20  # numbers that are encoded at once, in whole rows
 Rows = slice | Tensor  # some rows of a table: a stretch, or their numbers
 
 

@@ -145,7 +145,7 @@ class CsvSource(InTime, ScaledTargets, Cached):
         return outlined(facts, "float32", targets, 1.0, 0.0, 1.0, in_files)
 
     def _maps(self) -> bool:
-        """Whether the table is prepared; a run may be looked at where its data is not."""
+        """Whether the table is prepared; a run may be inspected without its data."""
         with suppress(DataError):
             return not small(*self.places().values())
         return False

@@ -30,7 +30,7 @@ class Facts:
         values: names of the numbers in a target; () if they have none.
         first_label: the lowest label, where classes were counted by their labels.
         unused: samples that the sizes of splits leave over.
-        step_back: where a time series is not in the order of time, in words; empty if nowhere.
+        step_back: a sentence on where a time series steps back in time; empty if nowhere.
     """
 
     input: tuple[int, ...]

@@ -157,7 +157,7 @@ def read(path: Path, count: int | None = None) -> bytes:
 
 @contextmanager
 def reading(path: Path) -> Iterator[io.FileIO]:
-    """A regular file, open inside the block; what the system refuses is said in one sentence."""
+    """A regular file, open inside the block; an error of the system becomes a DataError."""
     try:
         with open_regular(path) as file:
             yield file
@@ -249,7 +249,7 @@ def check_sums(path: Path, sha256: str) -> str | None:
 
 
 def json_in(path: Path, most: int) -> Any:
-    """The value in a JSON file of at most so many bytes."""
+    """The value in a JSON file of at most `most` bytes."""
     size = regular_size(path)
     if size > most:
         what = f"{quantity(size, 'byte')}, of which at most {most} are read"
@@ -274,7 +274,7 @@ def text_of(content: bytes, source: str, cure: str = "") -> str:
 
 
 def sums_in(folder: Path) -> Sums:
-    """What the SHA256SUMS in a folder says; nothing where there is none."""
+    """The sums in the SHA256SUMS of a folder; empty where there is none."""
     path = folder / SUMS
     if not path.exists():
         return Sums()

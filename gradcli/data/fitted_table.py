@@ -114,7 +114,7 @@ class FittedTable:
         return classes_in(self.table, self.source.targets[0], self.order)
 
     def with_test(self, test: Labelled) -> FittedTable:
-        """With the test split out of a file of its own."""
+        """With the test split from its own file."""
         facts = replace(self.facts, sizes={**self.facts.sizes, "test": test.split.size})
         lengths = getattr(test.split, "lengths", ())
         if len(lengths) > 1:

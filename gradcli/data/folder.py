@@ -120,7 +120,7 @@ class ImageFolder(Cached, Pictures):
 
     @cached_property
     def _decoded(self) -> dict[str, Decoded]:
-        """All of them prepared; looked at once, whoever asks."""
+        """All of them prepared; checked once."""
         cache = cache_folder(self.cache)
         return {name: files.prepared(cache) for name, files in self._files.items()}
 

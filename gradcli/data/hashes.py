@@ -86,7 +86,7 @@ def gathered(values: Mapping[str, str | Later]) -> Mapping[str, str]:
 
 
 def so_far(hashes: Mapping[str, str]) -> dict[str, str | None]:
-    """The hashes that are there; None for those still to come."""
+    """The finished hashes; None for those still to come."""
     if not isinstance(hashes, Hashes):
         return dict(hashes)
     values = hashes.values_or_later

@@ -64,7 +64,7 @@ class NpySource(Arrays):
         }
 
     def key(self, name: str) -> None:
-        """A file of its own holds it."""
+        """None: the array has its own file."""
 
     def at(self, path: Path) -> NpySource:
         """Files in a folder, called as these are."""

@@ -24,7 +24,7 @@ from gradcli.errors import DataError
 from gradcli.wording import quantity
 
 SPLITS = ("train", "val", "test")
-PORTION = 1 << 20  # numbers that are looked at together
+PORTION = 1 << 20  # numbers that are checked at once
 _DEPTH = 8  # of parts of parts of an array
 _ORDER = "=<" if sys.byteorder == "little" else "=>"
 

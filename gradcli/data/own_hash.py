@@ -42,7 +42,7 @@ class TensorReading(Later):
                     digest.update(block)  # lets other threads run
                     self._bytes += len(block)
             self._sha256 = digest.hexdigest()
-        except Exception as error:  # whoever waits for the hash is told
+        except Exception as error:  # raised where the hash is awaited
             self.fault = error
         finally:
             self._unread = []

@@ -20,7 +20,7 @@ _watched: dict[int, tuple[weakref.ref[mmap], Path, FileIdentity, int, Guard]] = 
 def watch(memory: mmap, name: object) -> None:
     """Look after a file as long as its memory is there; `name` is its path, where that is known.
 
-    Zeros take the place of what is cut off, and whoever looks out is told; without a guard the
+    Zeros take the place of what is cut off, and the watching guard notes it; without a guard the
     system would end the process.
     """
     number = id(memory)
@@ -38,7 +38,7 @@ def watch(memory: mmap, name: object) -> None:
 def _has_file(memory: mmap) -> bool:
     try:
         memory.size()
-    except (OSError, ValueError):  # memory of nobody's, or a file that Python does not keep
+    except (OSError, ValueError):  # memory of no object, or a file that Python does not hold open
         return False
     return True
 

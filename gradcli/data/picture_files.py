@@ -27,7 +27,7 @@ _TOGETHER = 1024  # pictures that are handed to the threads at once
 
 
 def is_small(count: int, shape: Sequence[int]) -> bool:
-    """Whether so many pictures are decoded at each start."""
+    """Whether pictures are few enough to decode at each start."""
     return count <= SMALL_FILES and count * math.prod(shape) <= SMALL_BYTES
 
 

@@ -177,7 +177,7 @@ class KnownPictures(Pictures):
     NAME: ClassVar[str]
     USUAL: ClassVar[tuple[Statistic, Statistic]]  # mean and deviation, in 0..1
     CHANNELS: ClassVar[int]
-    CONTENTS: ClassVar[str]  # what belongs into the folder, in words
+    CONTENTS: ClassVar[str]  # what belongs in the folder, for messages
 
     dir: Annotated[str | None, "folder of the files; left out: the nearest datasets/NAME"] = None
     split: Annotated[

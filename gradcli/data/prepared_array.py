@@ -34,7 +34,7 @@ def npy_array(path: Path, header: npy.Header, cache: Path) -> tuple[Tensor, Load
     """The numbers of an .npy file mapped from prepared data, and what is known of it.
 
     Raises:
-        DataError: a number is none of float32 or int64.
+        DataError: a number is outside float32 or int64.
     """
     scattered = header.fortran and len(header.shape) > 1
     read_blocks = _scattered_blocks if scattered else _npy_blocks
@@ -46,7 +46,7 @@ def idx_array(path: Path, header: idx.Header, cache: Path) -> tuple[Tensor, Load
     """The numbers of an IDX file mapped from prepared data, and what is known of it.
 
     Raises:
-        DataError: it is damaged or a bomb, or a number is none.
+        DataError: the file is damaged or a bomb, or a number is NaN or infinite.
     """
     rows = Rows("idx", VERSION, {}, lambda: (header.shape[0], _idx_blocks(path, header)))
     return rows_in(path, rows, cache)

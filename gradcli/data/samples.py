@@ -132,7 +132,7 @@ class Samples:
 
 @dataclass(frozen=True)
 class InFiles:
-    """What of samples is mapped where it lies, and takes no memory of its own.
+    """What parts of samples are mapped from files, and take no memory of their own.
 
     Attributes:
         inputs: the shape of a sample in its file; None where they are in memory.

@@ -81,7 +81,7 @@ def placed(
 ) -> tuple[dict[str, Split], tuple[str, ...]]:
     """The same splits in a device's memory; where they are if they are large, and a line of it.
 
-    No more than `memory` bytes are to be used there, if there is such a limit.
+    `memory` limits the bytes to use there; None: no limit.
     """
     free = free_on(device, memory)
     why = "" if free is None else why_staged(splits, free)

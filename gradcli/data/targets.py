@@ -19,7 +19,7 @@ from gradcli.wording import listed, quantity
 if TYPE_CHECKING:
     from gradcli.data.dataset import LoadedData, Split
 
-PORTION = 1 << 16  # stored targets looked at together
+PORTION = 1 << 16  # stored targets in one portion
 MOST_NAMES = 10  # classes in a warning
 FLOAT32_STEP = 2**-23  # between two numbers, as a share of them
 PICTURES = 256  # samples that are made for their targets
@@ -87,7 +87,7 @@ def _fitted(facts: Facts) -> TargetFacts:
 
 
 def fit_targets(dataset: LoadedData) -> TargetFacts:
-    """What the targets of the training split are like; of pictures nothing is said."""
+    """Facts of the targets of the training split; empty for pictures."""
     split, facts = dataset.splits["train"], dataset.facts
     kinds = facts.classes or facts.vocab
     if kinds is not None:

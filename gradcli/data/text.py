@@ -163,7 +163,7 @@ class TextSource(Cached):
         }
 
     def _parts(self, length: int) -> dict[str, range]:
-        """Where the splits of so many tokens lie."""
+        """The ranges of the splits of `length` tokens."""
         return cut(self.split or DEFAULT_SPLIT, length)
 
     def load(self) -> LoadedData:
@@ -214,7 +214,7 @@ class TextSource(Cached):
         return sizes
 
     def misfits(self, facts: DataFacts) -> Iterator[tuple[str, str]]:
-        """Fields of facts that are not of such a text, each with what is expected."""
+        """Fields of facts that do not fit this text, each with what is expected."""
         if facts.unit != self.unit:
             yield "unit", f"expected '{self.unit}'"
         for field, shape in (("input", facts.input), ("target", facts.target)):

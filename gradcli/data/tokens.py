@@ -232,7 +232,7 @@ class TokenSource:
                 yield field, f"expected [{self.context}], the context"
 
     def _whole(self, path: Path) -> TokenWindows:
-        """All of another file, cut end to end, each token looked at."""
+        """All of another file in windows end to end, each token checked."""
         source = replace(self, file=str(path), stride=None, val_file=None, split={"train": "100%"})
         rows = self._mapped(self._identities([path]))
         split = source._splits({"train": rows})["train"]

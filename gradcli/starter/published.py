@@ -1,4 +1,4 @@
-"""A first config for a published language model: it goes on with a text of the user's own."""
+"""A first config for a published language model, to train it on a text of the user's own."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The shipped configs as templates: what each is for, its text, and the data that came along.
 
-An installed gradcli has them in a folder of its own, which setup.py fills; a clone reads its
+An installed gradcli has them in its own folder, which setup.py fills; a clone reads its
 configs/ and datasets/.
 """
 

@@ -1,4 +1,4 @@
-"""What a word of a config or an error means: every table is asked for it."""
+"""What a word of a config or an error means, looked up in every table."""
 
 from __future__ import annotations
 

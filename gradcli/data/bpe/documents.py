@@ -20,7 +20,7 @@ def documents(path: Path, key: str | None, advance: Advance | None = None) -> It
     """The documents of a file, gzipped or not, each in one part or more.
 
     Without a `key` it is one document; else each line is an object that has its text there.
-    `advance` is told the unpacked bytes as they are read.
+    The unpacked bytes are reported to `advance` as they are read.
     """
     content = texts(_report_progress(pieces_of(path), advance), shown(path))
     if key is not None:

@@ -142,7 +142,7 @@ class Tokenizer:
 
 
 def _length(name: str, *, in_bytes: bool) -> int:
-    """The bytes of text that a token stands for, which is written so."""
+    """The bytes of text that a token, in this spelling, stands for."""
     if in_bytes:  # a letter for each
         return len(name)
     return 1 if _BYTE.fullmatch(name) else len(name.replace("\u2581", " ").encode())
@@ -163,7 +163,7 @@ def tokenizer_at(path: Path, end: str | None = None) -> Tokenizer:
 
 
 def trained_tokenizer(texts: Iterator[str], size: int) -> Tokenizer:
-    """A byte-level BPE of so many tokens, `<|endoftext|>` among them, trained on these texts."""
+    """Train a byte-level BPE of `size` tokens on texts, `<|endoftext|>` among them."""
     library = _module()
     levels = library.pre_tokenizers.ByteLevel
     tokenizer = library.Tokenizer(library.models.BPE())

@@ -117,7 +117,7 @@ class _Member:
             ) from error
 
     def ending(self) -> str:
-        """How the process ended, in words."""
+        """A sentence on how the process ended."""
         self.process.join(_PATIENCE)
         code = self.process.exitcode
         if code is not None and code < 0:

@@ -29,7 +29,7 @@ class WorkerInfo:
 
 @dataclass(frozen=True)
 class Work:
-    """All that a worker is told when it starts.
+    """All that a worker gets when it starts.
 
     Attributes:
         batched: False where `batch_size=None`: a task is then one index, not a list.
@@ -68,7 +68,7 @@ class Fetch:
         self._batched = batched
         self._drop_last = drop_last
         self._stream: Iterator[Any] | None = None
-        self.sample: Any = None  # the index that the dataset is asked for, while it is
+        self.sample: Any = None  # the index that the dataset is being asked for
 
     def begin(self) -> None:
         """A new pass over a stream begins."""

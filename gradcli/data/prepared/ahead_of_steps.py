@@ -88,7 +88,7 @@ class AheadOfSteps:
         return cls(split, mapped, sample)
 
     def steps(self, batch: int) -> int:
-        """How many steps with so many samples are asked for at a time."""
+        """How many steps with `batch` samples are asked for at a time."""
         return max(1, AHEAD // (batch * max(1, self._sample)))
 
     def ask(self, indices: Tensor) -> None:

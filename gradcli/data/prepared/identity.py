@@ -101,7 +101,7 @@ def _place(path: Path | str) -> Path:
 def sha256_of(path: Path | str, progress: Advance | None = None, cache: Path | None = None) -> str:
     """The hash of a file, compared with the SHA256SUMS beside it.
 
-    `progress` is told the bytes that were read; none are where the file is known again.
+    The bytes that are read are reported to `progress`; a file that is known is not read.
     """
     return sha256_of_all([path], progress, cache)[Path(path)]
 

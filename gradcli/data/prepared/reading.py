@@ -50,7 +50,7 @@ class FileReading(Later):
             remembering.add(self.path, self._identity, self._sha256, self._checks(), self._cache)
         except GradcliError as error:
             self.fault = error
-        except Exception as error:  # such as no memory: whoever waits for the hash is told
+        except Exception as error:  # such as no memory; raised where the hash is awaited
             self.fault = error
         finally:
             self._end.set()

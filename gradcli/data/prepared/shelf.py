@@ -1,6 +1,6 @@
 """All prepared sets of a cache: what is there, whether it is whole, and removing it.
 
-Only what has the name of a set, of its lock or of one half made is ever looked at or removed.
+Only files named like a set, its lock or a half-made set are ever read or removed.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def remove(entry: Shelved) -> bool:
 
 
 def _remove(path: Path) -> None:
-    """Facts first: half a set is none."""
+    """Remove the facts first: without them the rest is no set."""
     with contextlib.suppress(FileNotFoundError):
         (path / FACTS).unlink()
     with contextlib.suppress(FileNotFoundError):

@@ -103,7 +103,7 @@ class ArrayWriter:
         return (self._bytes // self._row if self._row else 0, *self._inner)
 
     def close(self) -> None:
-        """The header as it is in the end; all on the disk."""
+        """Write the final header, and everything to the disk."""
         assert not self._row or self._bytes % self._row == 0, f"{self.path.name} ends within a row"
         with self._writer.writing():
             self._flush()
@@ -194,7 +194,7 @@ class Writer:
         return self._folder / f"{name}.npy"
 
     def progress(self, total: int | None, unit: str) -> Progress:
-        """Who watches is told from now on; call its `advance`."""
+        """Start to report progress; call its `advance`."""
         if self._progress is not None:
             self._progress.close()
         self._progress = Progress(f"preparing {self._title}", total, unit)
@@ -202,7 +202,7 @@ class Writer:
 
     @contextlib.contextmanager
     def writing(self, count: int = 0) -> Iterator[None]:
-        """While so many bytes are written: what the disk refuses is told with a cure."""
+        """A block that writes `count` bytes; an error of the disk becomes one with a cure."""
         self._bytes += count
         try:
             yield
@@ -238,7 +238,7 @@ class Writer:
             array.abandon()
 
     def end(self, *, given_up: bool = False) -> None:
-        """Who watches is told that it is over."""
+        """End the report of progress."""
         if self._progress is not None:
             self._progress.close(given_up=given_up)
             self._progress = None

@@ -53,7 +53,7 @@ def is_missing(cell: str, allowed: bool) -> bool:
 
 
 def number_of(cell: str) -> float:
-    """The number of a cell; NaN where it is none, or outside float32, which is computed in."""
+    """The number of a cell; NaN where it is no number, or outside the range of float32."""
     text = cell.strip()
     value = float(text) if _NUMBER.fullmatch(text) else math.nan
     return value if abs(value) < LARGEST else math.nan

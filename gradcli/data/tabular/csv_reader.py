@@ -17,7 +17,7 @@ from gradcli.data.tabular.cells import Columns
 from gradcli.data.tabular.reader import Block, Role, WithHeaderRow
 from gradcli.errors import DataError
 
-_PATIENCE = 1 << 22  # characters without an end of a row, after which they are looked at exactly
+_PATIENCE = 1 << 22  # characters without an end of a row, after which they are parsed exactly
 
 
 class CsvReader(WithHeaderRow):

@@ -38,7 +38,7 @@ def open_table(file: Path | Loaded, delimiter: str, advance: Advance | None = No
 
     Its first bytes say what it is, whatever it is called. Large CSV files are read by pyarrow where
     that is installed: with the same result, but for small ones importing it would take longer.
-    `advance` is told the unpacked bytes as they are read.
+    The unpacked bytes are reported to `advance` as they are read.
     """
     path = file if isinstance(file, Path) else file.path
     source = shown(path)

@@ -12,7 +12,7 @@ from gradcli.data.tabular.parts import begins_of
 from gradcli.data.tabular.reader import FIRST_ROW, TableReader
 from gradcli.errors import DataError
 
-_MOST = 1 << 20  # rows that are looked at
+_MOST = 1 << 20  # rows that are checked
 # ISO 8601, which sorts as text; the zone apart.
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?)(Z|[+-]\d\d:?\d\d)?")
 
