@@ -139,7 +139,7 @@ def small_kernels(gpu: GPU, quick: bool, say: Say) -> dict[str, Any]:
     """Many additions of 1,024 numbers: in one replay, launched singly, and called from Python."""
     say(f"{SMALL_KERNELS} small kernels")
     x, y = (engine.randn(1024).to(gpu.name) for _ in range(2))
-    with launches.noted(gpu) as calls:
+    with launches.record(gpu) as calls:
         total = x + y
     count = 20 if quick else SMALL_KERNELS
 

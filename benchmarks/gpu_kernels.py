@@ -171,7 +171,7 @@ def _row(gpu: GPU, item: Item, numbers: Numbers, effort: Effort) -> dict[str, An
     row: dict[str, Any] = {"family": item.family, "bytes": nbytes}
     try:
         work = item.begin(numbers)
-        with launches.noted(gpu) as noted:
+        with launches.record(gpu) as noted:
             alive = work()
         measures = gpu_device.timed({"": launches.replays(gpu, noted)}, effort)[""]
         del alive

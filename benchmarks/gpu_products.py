@@ -179,7 +179,7 @@ def _ours(
     inputs = [tensor.requires_grad_(case.backward) for tensor in there]
     y = case.ours(*inputs)
     g = engine.ones_like(y.detach())
-    with launches.noted(gpu) as calls:
+    with launches.record(gpu) as calls:
         if case.backward:
             result = engine.grad(y, inputs, g, retain_graph=True)[-1]
         else:

@@ -22,7 +22,7 @@ class Peer:
 
     def tensor_of(self, tensor: Tensor) -> Any:
         """Our numbers, from the CPU, in its memory."""
-        return torch_model.given(self.torch, tensor).to(self.device)
+        return torch_model.as_torch(self.torch, tensor).to(self.device)
 
     def wait(self) -> None:
         """Wait for everything queued."""

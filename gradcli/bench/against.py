@@ -47,26 +47,26 @@ class Figure:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """The earlier measurement; what is no such file is refused before anything is measured."""
+    """Read an earlier measurement; reject any other file before measuring anything."""
     try:
         with path.open("rb") as file:
             data = file.read(LARGEST + 1)
     except OSError as error:
         raise ConfigError(f"--against: cannot read {path}: {error.strerror}", code="E127") from None
     if len(data) > LARGEST:
-        raise _refused(path, f"it is larger than {LARGEST:,} bytes")
+        raise _refusal(path, f"it is larger than {LARGEST:,} bytes")
     try:
-        found = json.loads(data)
+        measurement = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise _refused(path, f"it is no JSON ({error})") from None
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
-        raise _refused(path, f'it has no "format": "{FORMAT}"')
-    if not _totals(found):
-        raise _refused(path, "it has no times in milliseconds")
-    return found
+        raise _refusal(path, f"it is no JSON ({error})") from None
+    if not isinstance(measurement, dict) or measurement.get("format") != FORMAT:
+        raise _refusal(path, f'it has no "format": "{FORMAT}"')
+    if not _totals(measurement):
+        raise _refusal(path, "it has no times in milliseconds")
+    return measurement
 
 
-def _refused(path: Path, why: str) -> ConfigError:
+def _refusal(path: Path, why: str) -> ConfigError:
     return ConfigError(
         f"--against: {path} is not what `gradcli bench --json` prints: {why}",
         code="E127",
@@ -125,21 +125,21 @@ def _pairs(
     return [Figure(name, before[name], after[name]) for name in after if name in before]
 
 
-def _totals(found: Mapping[str, Any]) -> dict[str, float]:
+def _totals(measurement: Mapping[str, Any]) -> dict[str, float]:
     """The medians that count, by name."""
-    steps = found.get("steps")
+    steps = measurement.get("steps")
     if isinstance(steps, dict):
         rows = [(name, row) for name, row in steps.items() if not name.startswith(FOREIGN)]
     else:
-        rows = _named(found.get("items"))
+        rows = _rows_by_name(measurement.get("items"))
     return _milliseconds(rows)
 
 
-def _by_layer(found: Mapping[str, Any]) -> dict[str, float]:
-    return _milliseconds(_named(found.get("layers")))
+def _by_layer(measurement: Mapping[str, Any]) -> dict[str, float]:
+    return _milliseconds(_rows_by_name(measurement.get("layers")))
 
 
-def _named(rows: object) -> list[tuple[str, Any]]:
+def _rows_by_name(rows: object) -> list[tuple[str, Any]]:
     if not isinstance(rows, list):
         return []
     return [(str(row.get("name")), row) for row in rows if isinstance(row, dict)]

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 def by_layer(parts: Parts, ceilings: Ceilings) -> list[dict[str, Any]]:
     """One row for each layer or other part of the step that has calls, in the step's order."""
     timed: dict[str, list[Timed]] = {owner: [] for owner in [*parts.owners, ELSEWHERE.owner]}
-    for one in parts.calls:
-        timed[one.turn.owner].append(one)
+    for call in parts.calls:
+        timed[call.turn.owner].append(call)
     return [_layer(owner, mine, ceilings) for owner, mine in timed.items() if mine]
 
 
 def _layer(owner: str, timed: Sequence[Timed], ceilings: Ceilings) -> dict[str, Any]:
-    back = _seconds(one for one in timed if one.turn.backward)
+    back = _seconds(call for call in timed if call.turn.backward)
     return {
         "name": owner,
         "calls": len(timed),
@@ -35,28 +35,28 @@ def _layer(owner: str, timed: Sequence[Timed], ceilings: Ceilings) -> dict[str, 
 def total(timed: Sequence[Timed], ceilings: Ceilings) -> dict[str, Any]:
     """Time and rates of several calls; their share counts each call at the ceiling it has."""
     seconds = _seconds(timed)
-    least = sum(ceilings.least_seconds(one.flops, one.nbytes)[0] for one in timed)
-    flops, nbytes = sum(one.flops for one in timed), sum(one.nbytes for one in timed)
+    least = sum(ceilings.least_seconds(call.flops, call.nbytes)[0] for call in timed)
+    flops, nbytes = sum(call.flops for call in timed), sum(call.nbytes for call in timed)
     figures = rates.of(seconds, flops, nbytes, ceilings)
     return {**figures, "percent": rates.percent(least, seconds), "bound": None}
 
 
 def _seconds(timed: Iterable[Timed]) -> float:
-    return sum(one.seconds for one in timed)
+    return sum(call.seconds for call in timed)
 
 
-def by_call(found: Sequence[Timed], ceilings: Ceilings, most: int) -> list[dict[str, Any]]:
+def by_call(calls: Sequence[Timed], ceilings: Ceilings, most: int) -> list[dict[str, Any]]:
     """The calls that take longest, longest first."""
-    longest = sorted(found, key=lambda one: one.seconds, reverse=True)
-    return [_call(one, ceilings) for one in longest[:most]]
+    longest = sorted(calls, key=lambda call: call.seconds, reverse=True)
+    return [_call(call, ceilings) for call in longest[:most]]
 
 
-def _call(one: Timed, ceilings: Ceilings) -> dict[str, Any]:
-    figures = rates.of(one.seconds, one.flops, one.nbytes, ceilings)
+def _call(call: Timed, ceilings: Ceilings) -> dict[str, Any]:
+    figures = rates.of(call.seconds, call.flops, call.nbytes, ceilings)
     return {
-        "kernel": one.title,
-        "shapes": one.shapes,
-        "layer": one.turn.owner,
-        "backward": one.turn.backward,
+        "kernel": call.title,
+        "shapes": call.shapes,
+        "layer": call.turn.owner,
+        "backward": call.turn.backward,
         **figures,
     }

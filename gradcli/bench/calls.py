@@ -20,7 +20,7 @@ from gradcli.engine.program.replay import Program
 
 @dataclass
 class Owned(Recording):
-    """A recording that also knows whose turn it was at each call."""
+    """A recording that also notes the turn of each call."""
 
     turns: Turns = field(default_factory=Turns)
     owners: list[Turn] = field(default_factory=list)
@@ -41,28 +41,28 @@ class Origins:
     """
 
     def __init__(self, recorded: Owned) -> None:
-        self._found: dict[object, list[tuple[tuple[int, int], Turn]]] = {}
-        self._whole: dict[object, Turn] = {}
+        self._by_trace: dict[object, list[tuple[tuple[int, int], Turn]]] = {}
+        self._by_outputs: dict[object, Turn] = {}
         for call, turn in zip(recorded.calls, recorded.owners, strict=True):
-            self._whole[_written(call)] = turn
+            self._by_outputs[_outputs_key(call)] = turn
             for key in _traces(call):
-                self._found.setdefault(key, []).append((counting.work(call), turn))
+                self._by_trace.setdefault(key, []).append((counting.work(call), turn))
 
     def owner(self, call: Call) -> Turn:
-        """Whose a call of the program is."""
-        if _written(call) in self._whole:  # still the call that was recorded
-            return self._whole[_written(call)]
-        found = [pair for key in _traces(call) for pair in self._found.get(key, ())]
-        return max(found, key=lambda pair: pair[0])[1] if found else ELSEWHERE
+        """The turn that a call of the program belongs to."""
+        if _outputs_key(call) in self._by_outputs:  # still the call that was recorded
+            return self._by_outputs[_outputs_key(call)]
+        pairs = [pair for key in _traces(call) for pair in self._by_trace.get(key, ())]
+        return max(pairs, key=lambda pair: pair[0])[1] if pairs else ELSEWHERE
 
 
-def _written(call: Call) -> object:
+def _outputs_key(call: Call) -> object:
     """The kernel, and what it writes."""
     return call.kernel, tuple((view.buffer, view.offset) for view in call.outputs)
 
 
 def _traces(call: Call) -> Iterator[object]:
-    """By what a call can be found again: each buffer that it writes, and its first two inputs."""
+    """Keys that identify a call: each buffer that it writes, and its first two inputs."""
     yield from (view.buffer for view in call.outputs)
     if len(call.inputs) > 1:
         yield tuple(view.buffer for view in call.inputs[:2])
@@ -123,15 +123,15 @@ def measure(step: Callable[[], object], turns: Turns, times: int) -> Parts:
     recorded = Owned(turns=turns)
     with recording.to(recorded):
         result = step()
-    recorded.close()  # the result is still there, so it counts as wanted
+    recorded.close()  # the result is still alive, so it counts as used
     del result
     program = Program(optimized(recorded.calls, tuple(PASSES)), recorded)
     origins = Origins(recorded)
     alone = program.singly()
     seconds: dict[int, list[float]] = {number: [] for number in _order(program)}
     for _ in range(1 + times):
-        for number, found in seconds.items():
-            found.append(timing.once(alone[number]))
+        for number, samples in seconds.items():
+            samples.append(timing.once(alone[number]))
     timed = []
     for number, call in enumerate(program.calls):
         median = statistics.median(seconds[number][1:])

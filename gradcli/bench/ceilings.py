@@ -23,7 +23,7 @@ from gradcli.engine.device import cpu
 LEVELS = (1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24, 1 << 25, 1 << 27)
 LEAST = 3  # turns of each ceiling at least
 SECONDS = 0.03  # for each ceiling, each time that all are measured
-COPIED = 1 << 23  # bytes that a turn copies at least
+COPY_BYTES = 1 << 23  # the least that a turn copies
 MULTIPLY_ADDS = 12 * 16 * 5_000  # of a task: 12 vectors of up to 16 numbers, 5,000 times
 TASKS = 4  # for each thread
 
@@ -42,7 +42,7 @@ class Ceilings:
     threads: int
 
     def gbs(self, nbytes: float) -> float:
-        """The copy bandwidth for a call that touches so many bytes."""
+        """The copy bandwidth for a call that touches `nbytes` bytes."""
         return next((rate for size, rate in self.copies if nbytes <= size), self.copies[-1][1])
 
     def least_seconds(self, flops: float, nbytes: float) -> tuple[float, str]:
@@ -111,6 +111,6 @@ def _copies(size: int, threads: int) -> _Task:
     """A copy of which each thread keeps to its own part; repeated where it is small."""
     shape = (threads, max(1, size // (2 * engine.float32.size * threads)))
     source, target = engine.zeros(*shape).array, engine.zeros(*shape).array  # all pages are there
-    rounds = max(1, COPIED // size)
+    rounds = max(1, COPY_BYTES // size)
     work = partial(run, "copy_rate", source, target, sizes=(rounds,))
     return _Task(work, 2 * source.numel * source.dtype.size * rounds)

@@ -98,8 +98,10 @@ def _batches(torch: Any, job: Job, device: str) -> Iterator[list[tuple[Any, Any,
             part = order[begin : min(begin + portion, (i + 1) * size)]
             inputs, targets = split.batch(part)
             weight = part.shape[0] / size
-            there = (torch_model.given(torch, one).to(device) for one in (inputs, targets))
-            parts.append((*there, weight))
+            tensors = (
+                torch_model.as_torch(torch, tensor).to(device) for tensor in (inputs, targets)
+            )
+            parts.append((*tensors, weight))
         yield parts
 
 

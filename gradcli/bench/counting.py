@@ -72,12 +72,12 @@ _OPERATIONS: dict[int, Callable[[Call, int, int], int]] = {
 def work(call: Call) -> tuple[int, int]:
     """Floating-point operations, and bytes that must move at least."""
     facts = FACTS[call.kernel]
-    moved = [_bytes(view) for view in call.views]
+    sizes = [_bytes(view) for view in call.views]
     if facts.gathers:
-        moved[0] = moved[-1]
-    moved += [_bytes(call.outputs[i]) for i in facts.updates]
+        sizes[0] = sizes[-1]
+    sizes += [_bytes(call.outputs[i]) for i in facts.updates]
     count, t, u = facts.operations
-    return _OPERATIONS[count](call, t, u), sum(moved)
+    return _OPERATIONS[count](call, t, u), sum(sizes)
 
 
 def _bytes(view: View) -> int:

@@ -1,4 +1,4 @@
-"""What a GPU reaches at most, measured on it: copies of its own, and our largest matrix product.
+"""The ceilings of a GPU, measured on it: its own copies, and our largest matrix product.
 
 The product is no limit of the hardware, as the multiply-adds of the CPU's ceilings are: it is what
 a step can hope for.
@@ -25,8 +25,8 @@ TURNS, STRETCH = 5, 0.01
 ENOUGH = 0.3  # seconds of a turn, after which nothing larger is tried
 
 
-def measured(gpu: GPU) -> Ceilings:
-    """The fastest of several turns each."""
+def measure(gpu: GPU) -> Ceilings:
+    """Measure the copies and the matrix product of a GPU, the fastest of several turns each."""
     copies = []
     for size in LEVELS:
         if 4 * size > gpu.driver.free_memory():
@@ -57,15 +57,15 @@ def _fastest(contender: launches.Contender) -> float:
 
 def _copy(gpu: GPU, nbytes: int) -> float:
     memory = gpu.allocate(nbytes), gpu.allocate(nbytes)
-    places = [Place(one.handle, 0) for one in memory]
+    places = [Place(block.handle, 0) for block in memory]
     return _fastest(launches.copies(gpu, places[0], places[1], nbytes))
 
 
 def _product(gpu: GPU, side: int) -> float:
     generator = engine.Generator(0)
     a, b = (engine.randn(side, side, generator=generator).to(gpu.name) for _ in range(2))
-    with launches.noted(gpu) as found:
-        kept = a @ b
-    seconds = _fastest(launches.replays(gpu, found))
-    del kept
+    with launches.record(gpu) as calls:
+        product = a @ b
+    seconds = _fastest(launches.replays(gpu, calls))
+    del product
     return seconds

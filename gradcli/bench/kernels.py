@@ -31,28 +31,28 @@ class Item:
 
 def timed(times: int) -> list[tuple[Item, float]]:
     """Each item with the median of its seconds."""
-    found = (item for group in GROUPS for item in group("cpu"))
-    return [(item, timing.repeated(item.work, times)) for item in found]
+    items = (item for group in GROUPS for item in group("cpu"))
+    return [(item, timing.repeated(item.work, times)) for item in items]
 
 
 def replayed(gpu: GPU, times: int) -> list[tuple[Item, float]]:
-    """The same on a GPU: the launches of each item, many times over, without Python."""
-    found = []
+    """The same on a GPU: replay the launches of each item many times, without Python."""
+    timings = []
     for item in (item for group in GROUPS for item in group(gpu.name)):
-        with launches.noted(gpu) as noted:
-            kept = item.work()
-        run, count = launches.long_enough(launches.replays(gpu, noted), STRETCH)
+        with launches.record(gpu) as calls:
+            outputs = item.work()
+        run, count = launches.long_enough(launches.replays(gpu, calls), STRETCH)
         seconds = statistics.median(timing.once(run) for _ in range(times)) / count
-        del kept
-        found.append((item, seconds))
-    return found
+        del outputs
+        timings.append((item, seconds))
+    return timings
 
 
-def rated(found: Sequence[tuple[Item, float]], ceilings: Ceilings) -> list[dict[str, Any]]:
-    """The items with their rates, and their shares of what this machine can do."""
+def rated(timings: Sequence[tuple[Item, float]], ceilings: Ceilings) -> list[dict[str, Any]]:
+    """The items with their rates, and what share of the machine's ceilings these are."""
     return [
         {"name": item.name, **rates.of(seconds, item.flops, item.nbytes, ceilings)}
-        for item, seconds in found
+        for item, seconds in timings
     ]
 
 

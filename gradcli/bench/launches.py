@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 LONGEST = 2000  # times that work is queued before somebody waits
 
 Run = Callable[[], object]  # queues work, and waits for it
-Contender = Callable[[int], Run]  # made ready to do its work so many times
+Contender = Callable[[int], Run]  # prepares its work, to be done `count` times
 
 
-class _Noting:
-    """A driver that notes what it launches."""
+class _Recorder:
+    """A driver that records what it launches."""
 
-    def __init__(self, driver: Any, found: list[Ready]) -> None:
+    def __init__(self, driver: Any, calls: list[Ready]) -> None:
         self._driver = driver
-        self._found = found
+        self._calls = calls
 
     def launch(self, ready: Ready) -> None:
-        """Note it and pass it on."""
-        self._found.append(ready)
+        """Record a launch and pass it on."""
+        self._calls.append(ready)
         self._driver.launch(ready)
 
     def __getattr__(self, name: str) -> Any:
@@ -36,22 +36,22 @@ class _Noting:
 
 
 @contextmanager
-def noted(gpu: GPU) -> Iterator[list[Ready]]:
-    """The launches of what is computed inside a `with` block, for replays.
+def record(gpu: GPU) -> Iterator[list[Ready]]:
+    """Record the launches of a `with` block, for replays.
 
-    They hold no memory: what they read and write must be kept alive, or be of no account.
+    They hold no memory: keep what they read and write alive where its numbers matter.
     """
-    found: list[Ready] = []
+    calls: list[Ready] = []
     driver: Any = gpu.driver
-    gpu.driver = _Noting(driver, found)
+    gpu.driver = _Recorder(driver, calls)
     try:
-        yield found
+        yield calls
     finally:
         gpu.driver = driver
 
 
 def replays(gpu: GPU, launches: Sequence[Ready]) -> Contender:
-    """Launches one after another, so many times over, in one replay."""
+    """Launches one after another, `count` times over, in one replay."""
 
     def ready(count: int) -> Run:
         recorded = gpu.driver.record(list(launches) * count)
@@ -80,7 +80,7 @@ def copies(gpu: GPU, to: Place, source: Place, nbytes: int) -> Contender:
 
 
 def long_enough(ready: Contender, stretch: float) -> tuple[Run, int]:
-    """Work that takes so many seconds or more, and how often the piece is done in it."""
+    """Work that takes `stretch` seconds or more, and how often it repeats the piece."""
     run, count = ready(1), 1
     run()  # loads and compiles what is not there yet
     seconds = once(run)

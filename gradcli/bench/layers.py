@@ -1,8 +1,8 @@
-"""Which layer of the model a kernel call belongs to, in the forward pass and on the way back.
+"""The layer of the model that a kernel call belongs to, in the forward and the backward pass.
 
-While a step is recorded, hooks of each layer say whose turn it is. Once the loss is there, each
-node of its graph learns the layer in which it was made, because nodes and turns are numbered from
-one counter; in backward a call belongs to the layer whose node asked for it.
+While a step is recorded, hooks of each layer report its turn. Nodes and turns take their numbers
+from one counter, so each node of the loss's graph learns in which layer it was built; a call of the
+backward pass belongs to the layer of the node that made it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Turn(NamedTuple):
-    """Whose calls these are: a layer or another part of the step; on the way back or not."""
+    """What a call belongs to: a layer or another part of the step, forward or backward."""
 
     owner: str
     backward: bool = False
@@ -33,7 +33,7 @@ ELSEWHERE = Turn("the rest")
 
 
 class Turns:
-    """Whose turn it is now, and whose it was when each number was drawn."""
+    """The current turn, and the turn in which each node was built, by the numbers of nodes."""
 
     def __init__(self) -> None:
         self.now = ELSEWHERE
@@ -43,7 +43,7 @@ class Turns:
 
     @contextmanager
     def of(self, turn: Turn) -> Iterator[None]:
-        """It is this turn inside a `with` block."""
+        """Make a turn current inside a `with` block."""
         self.begin(turn)
         try:
             yield
@@ -51,12 +51,12 @@ class Turns:
             self.end()
 
     def begin(self, turn: Turn) -> None:
-        """It is this turn, until its end."""
+        """Make a turn current until `end`."""
         self._before.append(self.now)
         self._change(turn)
 
     def end(self) -> None:
-        """The turn before goes on."""
+        """Return to the turn before."""
         self._change(self._before.pop())
 
     def _change(self, turn: Turn) -> None:
@@ -64,26 +64,26 @@ class Turns:
         self._numbers.append(now())
         self._owners.append(turn)
 
-    def born(self, node: Node) -> Turn:
-        """Whose turn it was when the node was made."""
+    def of_node(self, node: Node) -> Turn:
+        """The turn in which the node was built."""
         at = bisect_right(self._numbers, node.number) - 1
         return self._owners[at] if at >= 0 else ELSEWHERE
 
     def calling(self, turn: Turn, function: Callable[..., object]) -> Callable[..., Any]:
-        """The function; while it runs it is this turn."""
+        """The function, which runs in this turn."""
 
-        def called(*arguments: object, **named: object) -> Any:
+        def run(*arguments: object, **keywords: object) -> Any:
             with self.of(turn):
-                return function(*arguments, **named)
+                return function(*arguments, **keywords)
 
-        return called
+        return run
 
 
 def owners(
-    planned: Sequence[PlannedLayer], modules: Sequence[nn.Module]
+    plan: Sequence[PlannedLayer], modules: Sequence[nn.Module]
 ) -> Iterator[tuple[str, nn.Module]]:
     """Each layer's row title and its module, containers before what is inside them."""
-    for layer, module in zip(planned, modules, strict=True):
+    for layer, module in zip(plan, modules, strict=True):
         yield f"{layer.index} {layer.title}", module
         inside = list(module.children())
         if len(inside) == len(layer.children):
@@ -91,10 +91,10 @@ def owners(
 
 
 @contextmanager
-def watched(job: Job, planned: Sequence[PlannedLayer], turns: Turns) -> Iterator[Job]:
-    """The job whose layers and loss say when it is their turn, while the block lasts."""
+def watched(job: Job, plan: Sequence[PlannedLayer], turns: Turns) -> Iterator[Job]:
+    """The job with layers and a loss that report their turns inside the `with` block."""
     with ExitStack() as handles:
-        for title, module in owners(planned, list(job.model.children())):
+        for title, module in owners(plan, list(job.model.children())):
             for handle in _marks(module, Turn(title), turns):
                 handles.callback(handle.remove)
         yield replace(job, loss=_marking(job.loss, turns))
@@ -109,20 +109,20 @@ def _marks(module: nn.Module, turn: Turn, turns: Turns) -> Iterator[RemovableHan
 def _marking(
     loss: Callable[[Tensor, Tensor], Tensor], turns: Turns
 ) -> Callable[[Tensor, Tensor], Tensor]:
-    """The loss; each node of its graph takes its turn on the way back."""
+    """The loss; each node of its graph reports its turn in the backward pass."""
 
-    def marked(outputs: Tensor, targets: Tensor) -> Tensor:
+    def call(outputs: Tensor, targets: Tensor) -> Tensor:
         with turns.of(Turn("loss")):
             result = loss(outputs, targets)
         for node in graph(result):
-            node.rule = _Marked(node.rule, turns, turns.born(node)._replace(backward=True))
+            node.rule = _MarkedRule(node.rule, turns, turns.of_node(node)._replace(backward=True))
         return result
 
-    return marked
+    return call
 
 
-class _Marked:
-    """A node's rule that says whose turn it is."""
+class _MarkedRule:
+    """A node's rule that runs in a given turn."""
 
     def __init__(self, rule: Rule, turns: Turns, turn: Turn) -> None:
         self.name = rule.name
@@ -131,12 +131,12 @@ class _Marked:
 
 
 def graph(result: Tensor) -> list[Node]:
-    """Every node that the result was made from."""
-    found: dict[int, Node] = {}
+    """Every node of the result's graph."""
+    nodes: dict[int, Node] = {}
     waiting: list[Node | Leaf | None] = [result.node]
     while waiting:
         node = waiting.pop()
-        if isinstance(node, Node) and node.number not in found:
-            found[node.number] = node
+        if isinstance(node, Node) and node.number not in nodes:
+            nodes[node.number] = node
             waiting += [parent[0] for parent in node.parents if parent is not None]
-    return list(found.values())
+    return list(nodes.values())

@@ -48,9 +48,9 @@ def of_kernels(times: int, device: str) -> dict[str, Any]:
     if gpu is not None:
         from gradcli.bench import gpu_ceilings
 
-        limits = gpu_ceilings.measured(gpu)
-        found = kernels.replayed(gpu, times)
-        return {"items": kernels.rated(found, limits), "ceilings": limits.as_json()}
+        limits = gpu_ceilings.measure(gpu)
+        timings = kernels.replayed(gpu, times)
+        return {"items": kernels.rated(timings, limits), "ceilings": limits.as_json()}
     meter = Meter()
     meter.run()
     timed = kernels.timed(times)
@@ -59,13 +59,13 @@ def of_kernels(times: int, device: str) -> dict[str, Any]:
     return {"items": kernels.rated(timed, limits), "ceilings": limits.as_json()}
 
 
-def disturbed(found: Mapping[str, Any]) -> str:
+def disturbed(results: Mapping[str, Any]) -> str:
     """A warning where the machine was busy before the measurement began, or nothing."""
     cores = os.cpu_count() or 1
-    if found["load"] <= BUSY * cores:
+    if results["load"] <= BUSY * cores:
         return ""
     return (
-        f"warning: the load of this machine was {found['load']:g} on {quantity(cores, 'core')} "
+        f"warning: the load of this machine was {results['load']:g} on {quantity(cores, 'core')} "
         "before anything "
         "was measured; other work makes times longer, and ratios to PyTorch meaningless"
     )
@@ -78,7 +78,7 @@ def facts(path: str, job: Job) -> dict[str, Any]:
 
 def of_config(
     job: Job,
-    planned: Sequence[PlannedLayer],
+    plan: Sequence[PlannedLayer],
     times: int,
     top: int,
     *,
@@ -94,7 +94,7 @@ def of_config(
     if job.settings.capture:
         contenders["captured"] = captured.run
         captured.run(3)
-    used = memory.measure(job, gpu)  # before PyTorch and the ceilings take theirs
+    memory_use = memory.measure(job, gpu)  # before PyTorch and the ceilings take theirs
     rivals = Rivals(job, start, device) if compare else None
     if rivals:
         contenders |= rivals.contenders
@@ -103,7 +103,7 @@ def of_config(
     spreads = timing.interleaved(contenders, times, rivals.pause if rivals else 0.0)
     if captured.why_not:
         del spreads["captured"]
-    found = {
+    results = {
         "steps": {name: spread.as_json() for name, spread in spreads.items()},
         "samples_per_second": {
             name: round(1e3 * step.batch_size(job) / spread.ms, 1)
@@ -115,29 +115,29 @@ def of_config(
             if name in spreads
         },
         "why_not_captured": captured.why_not if job.settings.capture else NOT_WANTED,
-        "memory": used,
+        "memory": memory_use,
     }
     if rivals:
-        found["torch"] = rivals.as_json(first_loss, {n: s.ms for n, s in spreads.items()})
+        results["torch"] = rivals.as_json(first_loss, {n: s.ms for n, s in spreads.items()})
     if gpu is not None:
         from gradcli.bench import gpu_ceilings
 
-        limits = gpu_ceilings.measured(gpu)
-        return found | {"why_no_parts": ON_A_GPU, "ceilings": limits.as_json()}
-    return found | _parts(job, planned, times, top, found)
+        limits = gpu_ceilings.measure(gpu)
+        return results | {"why_no_parts": ON_A_GPU, "ceilings": limits.as_json()}
+    return results | _parts(job, plan, times, top, results)
 
 
 def _parts(
-    job: Job, planned: Sequence[PlannedLayer], times: int, top: int, found: dict[str, Any]
+    job: Job, plan: Sequence[PlannedLayer], times: int, top: int, results: dict[str, Any]
 ) -> dict[str, Any]:
     """What the step is made of, and the ceilings, measured before and after it."""
     meter = Meter()
     meter.run()
     try:
-        parts = step.parts(job, planned, times)
+        parts = step.parts(job, plan, times)
     except CaptureError as error:
         # Then the step runs eagerly too, and its whole time is all there is to say.
-        why = found["why_not_captured"] or error.message
+        why = results["why_not_captured"] or error.message
         return {"why_not_captured": why, "ceilings": meter.ceilings().as_json()}
     meter.run()
     limits = meter.ceilings()
@@ -150,6 +150,6 @@ def _parts(
             "waves": parts.waves,
             **breakdown.total(parts.calls, limits),
         },
-        "memory": {**found["memory"], "arena": parts.arena},
+        "memory": {**results["memory"], "arena": parts.arena},
         "ceilings": limits.as_json(),
     }

@@ -53,9 +53,9 @@ class Work:
     bytes_backward: int = 0
     kept: int = 0
 
-    def add(self, other: Work) -> None:
-        """This and another one together."""
-        for name, value in asdict(other).items():
+    def add(self, work: Work) -> None:
+        """Add the work of another to this."""
+        for name, value in asdict(work).items():
             setattr(self, name, getattr(self, name) + value)
 
 
@@ -117,23 +117,23 @@ def _counting(
     """The loss; what the nodes of its first graph keep is counted."""
     ids: set[int] = set()
 
-    def counted(outputs: Tensor, targets: Tensor) -> Tensor:
+    def call(outputs: Tensor, targets: Tensor) -> Tensor:
         result = loss(outputs, targets)
         if not ids:
             for node in sorted(layers.graph(result), key=lambda node: node.number):
-                work = works.setdefault(turns.born(node).owner, Work())
+                work = works.setdefault(turns.of_node(node).owner, Work())
                 for storage, _ in node.versions:
                     if id(storage) not in ids and recorded.is_made(storage):
                         ids.add(id(storage))
                         work.kept += storage.nbytes
         return result
 
-    return counted
+    return call
 
 
-def tree(planned: Sequence[PlannedLayer], works: Mapping[str, Work]) -> list[dict[str, Any]]:
+def tree(plan: Sequence[PlannedLayer], works: Mapping[str, Work]) -> list[dict[str, Any]]:
     """The layers, each with its work and that of all inside it, as plain values."""
-    return [_branch(layer, works) for layer in planned]
+    return [_branch(layer, works) for layer in plan]
 
 
 def _branch(layer: PlannedLayer, works: Mapping[str, Work]) -> dict[str, Any]:
@@ -153,9 +153,9 @@ def _branch(layer: PlannedLayer, works: Mapping[str, Work]) -> dict[str, Any]:
     }
 
 
-def parts(planned: Sequence[PlannedLayer], works: Mapping[str, Work]) -> dict[str, Any]:
+def parts(plan: Sequence[PlannedLayer], works: Mapping[str, Work]) -> dict[str, Any]:
     """What a step does beside its layers: the batch, the loss, the optimizer."""
-    titles = {f"{deep.index} {deep.title}" for layer in planned for deep in layer.flat()}
+    titles = {f"{deep.index} {deep.title}" for layer in plan for deep in layer.flat()}
     return {name: asdict(work) for name, work in works.items() if name not in titles}
 
 
@@ -168,7 +168,7 @@ def course(config: Config) -> dict[str, Any]:
         tensors = outlines(all_tensors(job.model, job.optimizer))
     average = 1 if config.train.ema is None else 2
     weights = sum(p.numel() * p.dtype.size for p in job.model.parameters())
-    size = sum(one.size for one in tensors.values()) + (average - 1) * weights
+    size = sum(tensor.size for tensor in tensors.values()) + (average - 1) * weights
     return {
         "steps": config.steps,
         "steps_per_epoch": per_epoch,

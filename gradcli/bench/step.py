@@ -40,14 +40,14 @@ class Steps:
 
     def __init__(self, job: Job, *, captured: bool) -> None:
         self.why_not = ""
-        self._done = 0
+        self._position = 0
         self._order = _order(job)
-        told = replace(job, settings=replace(job.settings, capture=captured))
-        self._step = TrainingStep(told, job.dataset.splits["train"], self._note)
+        variant = replace(job, settings=replace(job.settings, capture=captured))
+        self._step = TrainingStep(variant, job.dataset.splits["train"], self._note)
         self._seconds = self._waited = 0.0
 
     def forget_times(self) -> None:
-        """What comes now is measured: the programs are made."""
+        """Start the times anew, once the programs are built."""
         self._seconds = self._waited = 0.0
 
     @property
@@ -56,25 +56,25 @@ class Steps:
         return min(1.0, self._waited / self._seconds) if self._seconds else 0.0
 
     def run(self, count: int) -> float:
-        """So many more steps, without Python in between if they are captured; the last loss."""
+        """Run `count` more steps, captured ones without Python in between; return the last loss."""
         loss = 0.0
-        until = self._done + count
-        while self._done < until:
-            stretch = min(until - self._done, self._order.alike(self._done))
-            rows = self._order.rows(self._done, stretch)
+        until = self._position + count
+        while self._position < until:
+            stretch = min(until - self._position, self._order.alike(self._position))
+            rows = self._order.rows(self._position, stretch)
             began, waited = time.perf_counter(), self._step.waited
-            made = self._step.run(self._done + 1, rows)
+            progress = self._step.run(self._position + 1, rows)
             self._seconds += time.perf_counter() - began
             self._waited += self._step.waited - waited
-            if made.error is not None:
-                raise made.error
-            self._done += stretch
-            loss = made.losses[-1]
+            if progress.error is not None:
+                raise progress.error
+            self._position += stretch
+            loss = progress.losses[-1]
         return loss
 
     @property
     def programs(self) -> list[Program | DeviceProgram]:
-        """What the steps were made into, where they are captured."""
+        """The programs of captured steps."""
         return self._step.captured.programs
 
     def _note(self, why: str) -> None:
@@ -82,7 +82,7 @@ class Steps:
 
 
 class MarkedStep(OneStep):
-    """A step that says when it takes its batch, and when it changes the weights."""
+    """A step that reports the turns of its batch and of its update of the weights."""
 
     def __init__(self, job: Job, split: Split, turns: Turns) -> None:
         super().__init__(job, split)
@@ -99,11 +99,11 @@ class MarkedStep(OneStep):
             super().update(decay)
 
 
-def parts(job: Job, planned: Sequence[PlannedLayer], times: int) -> Parts:
-    """The calls of the first step, timed, and whose each is."""
+def parts(job: Job, plan: Sequence[PlannedLayer], times: int) -> Parts:
+    """The calls of the first step, each with its time and the turn it belongs to."""
     turns = Turns()
     indices = _order(job).rows(0, 1)[0]
-    with layers.watched(job, planned, turns) as watched:
+    with layers.watched(job, plan, turns) as watched:
         step = MarkedStep(watched, job.dataset.splits["train"], turns)
         inputs = [row[0] for row in step.inputs([1])]
         return calls.measure(lambda: step(indices, *inputs), turns, times)

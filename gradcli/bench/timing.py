@@ -48,13 +48,13 @@ def once(work: Callable[[], object]) -> float:
 
 
 def repeated(work: Callable[[], object], times: int) -> float:
-    """The median of so many seconds, after a few turns that fill caches and start the threads."""
+    """The median of `times` runs, in seconds, after a few that fill caches and start threads."""
     for _ in range(WARM_UP):
         work()
     return statistics.median(once(work) for _ in range(times))
 
 
-Run = Callable[[int], object]  # so many steps
+Run = Callable[[int], object]  # runs that many steps
 
 
 def interleaved(contenders: Mapping[str, Run], times: int, pause: float = 0.0) -> dict[str, Spread]:
@@ -73,7 +73,7 @@ def interleaved(contenders: Mapping[str, Run], times: int, pause: float = 0.0) -
             stretch = partial(run, lengths[name])
             for _ in range(min(TURN, times - begin)):
                 seconds[name].append(once(stretch) / lengths[name])
-    return {name: spread(found) for name, found in seconds.items()}
+    return {name: spread(values) for name, values in seconds.items()}
 
 
 def _length(run: Run) -> int:

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from gradcli.bench.torch_transformer import WRITTEN, tie
+from gradcli.bench.torch_transformer import TRANSLATORS, tie
 from gradcli.config.modules import Parallel, Residual, States
 from gradcli.devices import parsed
 from gradcli.engine import nn
@@ -80,14 +80,14 @@ def exact(torch: Any) -> None:
 
 def model(torch: Any, job: Job, start: State) -> Any:
     """The job's model in PyTorch, with these weights."""
-    made = _module(torch, job.model)
-    tie(made, job.model)
-    made.load_state_dict({name: given(torch, tensor) for name, tensor in start.items()})
-    return made.train()
+    theirs = _module(torch, job.model)
+    tie(theirs, job.model)
+    theirs.load_state_dict({name: as_torch(torch, tensor) for name, tensor in start.items()})
+    return theirs.train()
 
 
-def given(torch: Any, tensor: Tensor) -> Any:
-    """Our numbers in memory of PyTorch's."""
+def as_torch(torch: Any, tensor: Tensor) -> Any:
+    """A copy of our tensor as PyTorch's."""
     return torch.from_dlpack(tensor.detach()).clone()
 
 
@@ -110,13 +110,13 @@ def _plain(torch: Any, module: nn.Module) -> Any:
     if kind in CONTAINERS:
         inside = [_module(torch, child) for child in module.children()]
         return _container(torch, module)(*inside)
-    if kind in WRITTEN:
-        return WRITTEN[kind](torch, module, _module)
+    if kind in TRANSLATORS:
+        return TRANSLATORS[kind](torch, module, _module)
     if kind in OWN:
         return _own(torch, module)
     if not hasattr(torch.nn, kind):
         translations = [
-            *WRITTEN,
+            *TRANSLATORS,
             *OWN,
             *CONTAINERS,
             *(name for name in nn.LAYERS if hasattr(torch.nn, name)),
@@ -127,8 +127,8 @@ def _plain(torch: Any, module: nn.Module) -> Any:
             notes=(f"translated: {', '.join(translations)}",),
         )
     arguments = _arguments(getattr(torch.nn, kind), module)
-    made = _states(torch, kind, module.last) if isinstance(module, States) else None
-    return (made or getattr(torch.nn, kind))(**arguments)
+    factory = _states(torch, kind, module.last) if isinstance(module, States) else None
+    return (factory or getattr(torch.nn, kind))(**arguments)
 
 
 def _arguments(theirs: Any, module: nn.Module) -> dict[str, Any]:
@@ -184,7 +184,7 @@ def _container(torch: Any, module: nn.Module) -> Any:
 
 
 def _residual(torch: Any, shortcut: bool) -> Any:
-    """The class whose modules give x + layers(x); a shortcut is the last of them."""
+    """The class of x + layers(x); a shortcut is its last module."""
 
     class Sum(torch.nn.Sequential):  # type: ignore[misc]
         def __init__(self, *modules: Any) -> None:
@@ -192,10 +192,10 @@ def _residual(torch: Any, shortcut: bool) -> Any:
             self.shortcut: Any = modules[-1] if shortcut else None
 
         def forward(self, input: Any) -> Any:
-            found = input
+            output = input
             for module in self.children():
-                found = found if module is self.shortcut else module(found)
-            return (self.shortcut(input) if shortcut else input) + found
+                output = output if module is self.shortcut else module(output)
+            return (self.shortcut(input) if shortcut else input) + output
 
     return Sum
 
@@ -205,8 +205,8 @@ def _parallel(torch: Any, join: str, dim: int) -> Any:
 
     class Branches(torch.nn.Sequential):  # type: ignore[misc]
         def forward(self, input: Any) -> Any:
-            found = [branch(input) for branch in self.children()]
-            return torch.cat(found, dim) if join == "concat" else sum(found[1:], found[0])
+            outputs = [branch(input) for branch in self.children()]
+            return torch.cat(outputs, dim) if join == "concat" else sum(outputs[1:], outputs[0])
 
     return Branches
 
@@ -241,8 +241,8 @@ def loss(torch: Any, job: Job) -> Callable[[Any, Any], Any]:
 
 
 def _loss(torch: Any, job: Job) -> Callable[[Any, Any], Any]:
-    chosen = job.resolved["loss"]
-    options = {"name": chosen} if isinstance(chosen, str) else dict(chosen)
+    loss = job.resolved["loss"]
+    options = {"name": loss} if isinstance(loss, str) else dict(loss)
     name = options.pop("name")
     if name not in LOSSES:
         raise ConfigError(
@@ -266,7 +266,7 @@ def _loss(torch: Any, job: Job) -> Callable[[Any, Any], Any]:
 def optimizer(torch: Any, job: Job, translated: Any, **more: Any) -> Any:
     """The job's optimizer over the translated model's parameters, in the same groups.
 
-    `more` is what PyTorch's alone is told, such as `fused`.
+    `more` holds arguments for PyTorch's optimizer only, such as `fused`.
     """
     theirs = dict(translated.named_parameters())
     names = {id(parameter): name for name, parameter in job.model.named_parameters()}

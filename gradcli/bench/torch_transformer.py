@@ -27,7 +27,7 @@ def positions(torch: Any, ours: nn.Module, translate: Translate) -> Any:
 
 
 def attention(torch: Any, ours: nn.Module, translate: Translate) -> Any:
-    """Queries, keys and values from one matrix, normalized and turned as ours are."""
+    """Queries, keys and values from one matrix, normalized and rotated like ours."""
     width, inner = ours.heads * ours.head_dim, ours.kv_heads * ours.head_dim
     turn = _turning(torch, ours.rotary)
     attend = torch.nn.functional.scaled_dot_product_attention
@@ -70,14 +70,14 @@ def _mask(torch: Any, ours: Any, query: Any) -> Any:
     back = at[:, None] - at
     mask = torch.zeros_like(back, dtype=query.dtype)
     if ours.slopes is not None:
-        mask = -_copied(torch, ours.slopes)[:, None, None] * back.abs()
+        mask = -_as_torch(torch, ours.slopes)[:, None, None] * back.abs()
     if ours.causal:
         mask = mask.masked_fill((back < 0) | (back >= (ours.window or steps)), -torch.inf)
     return mask
 
 
 def _capped(torch: Any, cap: float) -> Callable[..., Any]:
-    """Attention as in torch, with scores held softly below a cap."""
+    """Attention as in torch, with scores softly capped."""
     functional = torch.nn.functional
 
     def attend(
@@ -114,32 +114,32 @@ def block(torch: Any, ours: nn.Module, translate: Translate) -> Any:
     return Layer()
 
 
-def tie(made: Any, ours: nn.Module) -> None:
-    """What is one parameter in our model is one in torch's."""
+def tie(theirs: Any, ours: nn.Module) -> None:
+    """Share parameters in torch's model where ours does."""
     first: dict[int, str] = {}
     for name, parameter in ours.named_parameters(remove_duplicate=False):
         original = first.setdefault(id(parameter), name)
         if original != name:
             owner, _, last = name.rpartition(".")
-            setattr(made.get_submodule(owner), last, made.get_parameter(original))
+            setattr(theirs.get_submodule(owner), last, theirs.get_parameter(original))
 
 
 def _turning(torch: Any, rotary: Any) -> Callable[[Any], Any]:
-    """Pairs of numbers turned by their step (RoFormer): neighbours, or half a row apart."""
+    """Rotate pairs of numbers by their step (RoFormer): neighbours, or half a row apart."""
     if rotary is None:
         return lambda x: x
-    cos, sin = (_copied(torch, table) for table in (rotary.cos, rotary.sin))
+    cos, sin = (_as_torch(torch, table) for table in (rotary.cos, rotary.sin))
 
     def turn(x: Any) -> Any:
         a, b = (x[..., 0::2], x[..., 1::2]) if rotary.interleaved else x.chunk(2, -1)
         c, s = cos[: x.shape[-2]], sin[: x.shape[-2]]
-        turned = [a * c - b * s, a * s + b * c]
-        return torch.stack(turned, -1).flatten(-2) if rotary.interleaved else torch.cat(turned, -1)
+        pair = [a * c - b * s, a * s + b * c]
+        return torch.stack(pair, -1).flatten(-2) if rotary.interleaved else torch.cat(pair, -1)
 
     return turn
 
 
-def _copied(torch: Any, tensor: Tensor) -> Any:
+def _as_torch(torch: Any, tensor: Tensor) -> Any:
     return torch.from_dlpack(tensor.detach()).clone()
 
 
@@ -156,15 +156,15 @@ def lora_linear(torch: Any, ours: nn.Module, translate: Translate) -> Any:
             self.lora_B = torch.nn.Parameter(torch.empty(ours.out_features, ours.rank))
 
         def forward(self, x: Any) -> Any:
-            seen = torch.nn.functional.dropout(x, ours.dropout, self.training)
+            inputs = torch.nn.functional.dropout(x, ours.dropout, self.training)
             return super().forward(x) + ours.alpha / ours.rank * (
-                seen @ self.lora_A.T @ self.lora_B.T
+                inputs @ self.lora_A.T @ self.lora_B.T
             )
 
     return Sum()
 
 
-WRITTEN: dict[str, Callable[[Any, nn.Module, Translate], Any]] = {
+TRANSLATORS: dict[str, Callable[[Any, nn.Module, Translate], Any]] = {
     "Positions": positions,
     "SelfAttention": attention,
     "TransformerBlock": block,

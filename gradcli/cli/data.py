@@ -119,7 +119,7 @@ def clean(older_than: int | None, yes: bool, cache: Path | None, as_json: bool) 
 
     folder, sets = _sets(cache)
     limit = datetime.now(UTC) - timedelta(days=min(older_than or 0, 100_000))
-    candidates = [one for one in sets if older_than is None or one.used <= limit]
+    candidates = [one for one in sets if older_than is None or one.last_use <= limit]
     go = [one for one in candidates if one.state != BUSY]
     gone: list[Shelved] = []
     problems: list[GradcliError] = []
@@ -185,7 +185,7 @@ def _as_object(one: Shelved) -> dict[str, Any]:
         "state": one.state,
         "why": one.why,
         "bytes": one.size,
-        "used": one.used.isoformat(timespec="seconds"),
+        "used": one.last_use.isoformat(timespec="seconds"),
         "files": list(one.files),
     }
 
@@ -198,7 +198,7 @@ def _show(sets: list[Shelved]) -> None:
             one.path.name,
             one.state,
             byte_size(one.size),
-            f"{age((now - one.used).total_seconds())} ago",
+            f"{age((now - one.last_use).total_seconds())} ago",
             listed((Path(file).name for file in one.files), 3) or one.why or "-",
         )
         for one in sets

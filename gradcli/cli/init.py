@@ -142,6 +142,6 @@ def _from_data(
     writing.refuse_existing(out)
     draft = writing.draft(source, out.parent, target, text)
     written = writing.write(draft.text(), out)
-    config = writing.checked(out, source)
+    config = writing.load_draft(out, source)
     warnings = [f"warning: {each.message}" for each in config.warnings]
     return [written, *writing.write_schema(out.parent)], [*draft.remarks, *warnings]

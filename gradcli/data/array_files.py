@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MAPPED = ("b1", "u1", "i4", "i8", "f4")  # types of which tensors are made as they lie there
 
 
-class Opened(Protocol):
+class OpenFile(Protocol):
     """A file that was read or mapped."""
 
     @property
@@ -35,17 +35,17 @@ class Opened(Protocol):
         """What is worth telling of it."""
 
 
-def opened_file(path: Path, opened: dict[Path, Opened]) -> Loaded:
-    """A file in memory, read the first time that it is asked for."""
-    there = opened.get(path)
+def load_once(path: Path, open_files: dict[Path, OpenFile]) -> Loaded:
+    """A file in memory; it is read once."""
+    there = open_files.get(path)
     if not isinstance(there, Loaded):
-        opened[path] = there = load(path)
+        open_files[path] = there = load(path)
     return there
 
 
-def wait_for(opened: Mapping[Path, Opened]) -> None:
-    """Until all of these files are read to their ends; raises what is wrong with one of them."""
-    for file in opened.values():
+def wait_for(open_files: Mapping[Path, OpenFile]) -> None:
+    """Wait until these files are read to their ends; raise what is wrong with one of them."""
+    for file in open_files.values():
         if isinstance(file.sha256, Later):
             file.sha256.result()
 
@@ -68,21 +68,21 @@ def is_large(header: Header) -> bool:
     return header.total > files.LARGE
 
 
-def npy_tensor(path: Path, opened: dict[Path, Opened], cache: str | None) -> Tensor:
+def npy_tensor(path: Path, open_files: dict[Path, OpenFile], cache: str | None) -> Tensor:
     """The array of an .npy file, its numbers checked, or about to be checked in the background."""
     header = npy_header(path)
     if not is_large(header):
-        return tensor(npy.parse(opened_file(path, opened).data, shown(path)), shown(path))
+        return tensor(npy.parse(load_once(path, open_files).data, shown(path)), shown(path))
     if not lies_as_in_tensors(header):
         from gradcli.data.prepared_array import npy_array  # small data does without
 
-        numbers, opened[path] = npy_array(path, header, cache_folder(cache))
+        numbers, open_files[path] = npy_array(path, header, cache_folder(cache))
         return numbers
     from gradcli.data.mapped_array import MappedArray
 
-    there = opened.get(path)
+    there = open_files.get(path)
     if not isinstance(there, MappedArray):
-        opened[path] = there = _mapped(path, header)
+        open_files[path] = there = _mapped(path, header)
     return there.tensor
 
 
@@ -93,28 +93,28 @@ def npz_header(path: Path, name: str) -> Header:
 
 
 def npz_tensor(
-    path: Path, name: str, opened: dict[Path, Opened], cache: str | None, *, large: bool
+    path: Path, name: str, open_files: dict[Path, OpenFile], cache: str | None, *, large: bool
 ) -> Tensor:
     """An array of an archive, its numbers checked; a large one is mapped from prepared data."""
     if not large:
-        numbers = npy.unpack(opened_file(path, opened).data, name, shown(path))
+        numbers = npy.unpack(load_once(path, open_files).data, name, shown(path))
         return tensor(numbers, f"{shown(path)}, {name}")
     from gradcli.data.prepared_archive import array_in  # small data does without
 
     rows, archive = array_in(path, name, cache_folder(cache))
-    if opened.setdefault(path, archive).sha256 != archive.sha256:
+    if open_files.setdefault(path, archive).sha256 != archive.sha256:
         raise DataError(f"data file '{shown(path)}' changed while it was read; start again")
     return rows
 
 
 def lies_as_in_tensors(header: Header) -> bool:
-    """Whether the numbers are of such a type and in such an order, at addresses of that type."""
-    turned = header.swapped or (header.fortran and len(header.shape) > 1)
-    return header.type in MAPPED and not turned and header.length % int(header.type[1]) == 0
+    """Whether a file can be mapped as a tensor: type, order and alignment of its numbers fit."""
+    transposed = header.swapped or (header.fortran and len(header.shape) > 1)
+    return header.type in MAPPED and not transposed and header.length % int(header.type[1]) == 0
 
 
 def _mapped(path: Path, header: Header) -> MappedArray:
-    """A large array where it lies; truth values and floats are looked at in the background."""
+    """A large array, mapped; truth values and floats are checked in the background."""
     from gradcli.data.mapped_array import MappedArray  # small data does without
     from gradcli.data.prepared.number_checks import Below, Check, Finite
 
@@ -130,11 +130,11 @@ def _mapped(path: Path, header: Header) -> MappedArray:
 
 
 def tensor(array: Npy, source: str, first: int = 0) -> Tensor:
-    """The array as a tensor, rows first; floats are checked to be numbers; `first` is row 0."""
+    """The array as a tensor, rows first; raises for NaN and infinity; row 0 is sample `first`."""
     header = array.header
     if header.fortran:
-        turned = tensor_of(array.numbers, header.shape[::-1])
-        numbers = turned.permute(*range(turned.ndim)[::-1]).contiguous()
+        transposed = tensor_of(array.numbers, header.shape[::-1])
+        numbers = transposed.permute(*range(transposed.ndim)[::-1]).contiguous()
     else:
         numbers = tensor_of(array.numbers, header.shape)
     if numbers.is_floating_point() and numbers.numel():

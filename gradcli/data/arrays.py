@@ -8,7 +8,7 @@ from typing import Annotated
 from gradcli import engine
 from gradcli.data import npy
 from gradcli.data.array_files import (
-    Opened,
+    OpenFile,
     is_large,
     npy_header,
     npy_tensor,
@@ -31,7 +31,7 @@ from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
 from gradcli.errors import ConfigError, DataError
 
-LABELS = 1 << 20  # that are looked at together
+LABELS = 1 << 20  # checked at once
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,16 +60,16 @@ class Arrays(Cached, ScaledTargets, OwnPictures):
         """The header of an array, without its numbers."""
         raise NotImplementedError(f"{type(self).__name__} has no header")
 
-    def stored(self, name: str, opened: dict[Path, Opened]) -> Tensor:
+    def read_array(self, name: str, open_files: dict[Path, OpenFile]) -> Tensor:
         """An array as a tensor, its numbers checked, or about to be checked in the background.
 
-        `opened` keeps the files that were read or mapped.
+        `open_files` collects the files that are read or mapped.
         """
-        raise NotImplementedError(f"{type(self).__name__} has no stored")
+        raise NotImplementedError(f"{type(self).__name__} has no read_array")
 
-    def named(self, name: str) -> str:
+    def title(self, name: str) -> str:
         """An array's name for messages."""
-        raise NotImplementedError(f"{type(self).__name__} has no named")
+        raise NotImplementedError(f"{type(self).__name__} has no title")
 
     def roles(self) -> dict[str, str]:
         """The file of each role."""
@@ -86,12 +86,12 @@ class Arrays(Cached, ScaledTargets, OwnPictures):
     # What follows from that.
 
     def regression(self, facts: Facts) -> bool:
-        """Not where inputs are targets too: both are normalised alike."""
+        """Not where inputs are targets too: both are normalised the same way."""
         return self.target == "label" and super().regression(facts)
 
     def facts(self) -> Facts:
         """From the headers; without `classes` the labels are read too."""
-        return self.shown_facts(self._stored())
+        return self.model_facts(self._file_facts())
 
     def _pairs(self) -> dict[str, tuple[str, str | None]]:
         pairs = {"train": (self.inputs, self.targets)}
@@ -99,7 +99,7 @@ class Arrays(Cached, ScaledTargets, OwnPictures):
             pairs["test"] = (self.test_inputs, self.test_targets)
         return pairs
 
-    def _stored(self) -> Facts:
+    def _file_facts(self) -> Facts:
         heads = {name: self._heads(*pair) for name, pair in self._pairs().items()}
         inputs, targets = heads["train"]
         parts = self.cuts(inputs.shape[0])
@@ -125,12 +125,12 @@ class Arrays(Cached, ScaledTargets, OwnPictures):
 
     def _heads(self, inputs: str, targets: str | None) -> tuple[Header, Header | None]:
         """The headers of samples and targets that go together."""
-        x, source = self.header(inputs), self.named(inputs)
+        x, source = self.header(inputs), self.title(inputs)
         if len(x.shape) < 2 or 0 in x.shape:
             raise DataError(f"{source}: {x} holds no samples", code="E305")
         if targets is None:
             return x, None
-        y, theirs = self.header(targets), self.named(targets)
+        y, theirs = self.header(targets), self.title(targets)
         if not y.shape or y.shape[0] != x.shape[0]:
             raise DataError(f"{source} holds {x}, but {theirs} holds {y}", code="E305")
         if len(y.shape) > 2 or 0 in y.shape or (len(y.shape) == 2 and not is_float(y)):
@@ -153,9 +153,9 @@ class Arrays(Cached, ScaledTargets, OwnPictures):
         """The first class that has a label, and how many classes there are."""
         if self.classes:
             return 0, self.classes
-        opened: dict[Path, Opened] = {}
+        open_files: dict[Path, OpenFile] = {}
         ranges = [
-            label_range(self.stored(targets, opened), None, self.named(targets))
+            label_range(self.read_array(targets, open_files), None, self.title(targets))
             for _, targets in self._pairs().values()
             if targets is not None
         ]
@@ -169,37 +169,43 @@ class Arrays(Cached, ScaledTargets, OwnPictures):
 
     def load(self) -> LoadedData:
         """All arrays in memory, every label and number checked."""
-        facts = self._stored()
-        self.shown_facts(facts)
-        opened: dict[Path, Opened] = {}
+        facts = self._file_facts()
+        self.model_facts(facts)
+        open_files: dict[Path, OpenFile] = {}
         whole = {
-            name: self._samples(*pair, facts.classes, opened)
+            name: self._samples(*pair, facts.classes, open_files)
             for name, pair in self._pairs().items()
         }
         train = whole.pop("train")
         splits, notes = splits_of(train, self.cuts(train.size), self.split, facts)
         files = self.roles()
         scales = {"mean": self.mean, "std": self.std}
-        stored = LoadedData(
+        dataset = LoadedData(
             source=self,
             facts=DataFacts.of(facts, stored=facts.input, array=self.key(self.inputs), **scales),
             splits={**splits, **whole},
-            sha256=gathered({role: opened[Path(path)].sha256 for role, path in files.items()}),
+            sha256=gathered({role: open_files[Path(path)].sha256 for role, path in files.items()}),
             files=files,
-            notes=(*(note for file in opened.values() for note in file.notes()), *notes),
+            notes=(*(note for file in open_files.values() for note in file.notes()), *notes),
         )
-        return self.shown(stored)
+        return self.model_view(dataset)
 
     def _samples(
-        self, inputs: str, targets: str | None, classes: int | None, opened: dict[Path, Opened]
+        self,
+        inputs: str,
+        targets: str | None,
+        classes: int | None,
+        open_files: dict[Path, OpenFile],
     ) -> Samples:
-        tensors = [self.stored(name, opened) for name in (inputs, targets) if name is not None]
+        tensors = [
+            self.read_array(name, open_files) for name in (inputs, targets) if name is not None
+        ]
         x = tensors[0].reshape(tensors[0].shape[0], *sample_shape(self.header(inputs)))
         scale = scale_of(self.header(inputs))
         if targets is None:
             y = engine.zeros(x.shape[0], dtype=engine.uint8)
         else:
-            y = checked_targets(tensors[1], classes, self.named(targets))
+            y = checked_targets(tensors[1], classes, self.title(targets))
         return Samples(x, y, scale, self.mean, self.std)
 
     def reads(self, path: Path) -> bool:
@@ -207,40 +213,40 @@ class Arrays(Cached, ScaledTargets, OwnPictures):
         return path.suffix in (".npy", ".npz")
 
     def new_inputs(self, path: Path, facts: DataFacts) -> Unseen:
-        """Samples from an .npy file, or from an archive under the name they were trained under.
+        """Samples from an .npy file, or from an archive under the name of the training data.
 
-        Where that was an .npy file, the archive must hold one array only.
+        Where the training data was an .npy file, the archive must hold one array only.
         """
-        opened: dict[Path, Opened] = {}
+        open_files: dict[Path, OpenFile] = {}
         if read(path, len(npy.ZIP)) == npy.ZIP:
             name = facts.array or _only_name(path)
             header = npz_header(path, name)
             shape = _new_shape(header, facts, shown(path))
-            numbers = npz_tensor(path, name, opened, self.cache, large=is_large(header))
+            numbers = npz_tensor(path, name, open_files, self.cache, large=is_large(header))
         else:
             header = npy_header(path)
             shape = _new_shape(header, facts, shown(path))
-            numbers = npy_tensor(path, opened, self.cache)
-        wait_for(opened)
+            numbers = npy_tensor(path, open_files, self.cache)
+        wait_for(open_files)
         return unseen(numbers.reshape(shape), scale_of(header), facts, path)
 
     def new_split(self, path: Path, facts: DataFacts) -> Labelled:
-        """Samples and targets under the names that were trained on."""
+        """Samples and targets under the names of the training data."""
         new = self.at(path)
-        opened: dict[Path, Opened] = {}
+        open_files: dict[Path, OpenFile] = {}
         x, y = new._heads(new.inputs, new.targets)
-        shape = _new_shape(x, facts, new.named(new.inputs))
-        inputs = new.stored(new.inputs, opened).reshape(shape)
+        shape = _new_shape(x, facts, new.title(new.inputs))
+        inputs = new.read_array(new.inputs, open_files).reshape(shape)
         if y is None or new.targets is None or self.target == "input":
-            wait_for(opened)
+            wait_for(open_files)
             return self.new_samples(inputs, engine.zeros(x.shape[0]), scale_of(x), facts)
-        source = new.named(new.targets)
+        source = new.title(new.targets)
         if is_float(y) != (facts.classes is None) or (is_float(y) and _width(y) != facts.target):
             raise DataError(
                 f"{source}: {y} are not targets as the model was trained on", code="E305"
             )
-        targets = checked_targets(new.stored(new.targets, opened), facts.classes, source)
-        wait_for(opened)
+        targets = checked_targets(new.read_array(new.targets, open_files), facts.classes, source)
+        wait_for(open_files)
         return self.new_samples(inputs, targets, scale_of(x), facts)
 
 
@@ -267,7 +273,7 @@ def _new_shape(header: Header, facts: DataFacts, source: str) -> tuple[int, ...]
 
 
 def checked_targets(targets: Tensor, classes: int | None, source: str) -> Tensor:
-    """Values as (N, K), or labels, each of which is looked at."""
+    """Values as (N, K), or labels, each of which is checked."""
     if targets.dtype.is_floating_point:
         return targets.reshape(targets.shape[0], -1)
     label_range(targets, classes, source)

@@ -1,4 +1,4 @@
-"""Transforms of training images: `augment:` as it is written, and what each does to a batch.
+"""Transforms of training images: the list `augment:` of a config, and what each does to a batch.
 
 A transform gets images (N, C, H, W) in the unit of the data, before they are normalised, and a row
 of random numbers for each of them, which depends on nothing but seed, epoch and sample.
@@ -46,7 +46,7 @@ class Crop(Transform):
     def apply(self, x: Tensor, u: Tensor) -> Tensor:
         """Row i comes from row i + a shift of -padding to padding; columns likewise."""
         shift = (u * (2 * self.padding + 1)).floor() - self.padding
-        return _moved(x, (1, 0, shift[:, 0], 0, 1, shift[:, 1]))
+        return _affine(x, (1, 0, shift[:, 0], 0, 1, shift[:, 1]))
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class HFlip(Transform):
     def apply(self, x: Tensor, u: Tensor) -> Tensor:
         """Column j comes from column W - 1 - j where u < p."""
         flipped = _below(u, self.p)
-        return _moved(x, (1, 0, 0, 0, 1 - 2 * flipped, (x.shape[3] - 1) * flipped))
+        return _affine(x, (1, 0, 0, 0, 1 - 2 * flipped, (x.shape[3] - 1) * flipped))
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class VFlip(HFlip):
     def apply(self, x: Tensor, u: Tensor) -> Tensor:
         """Row i comes from row H - 1 - i where u < p."""
         flipped = _below(u, self.p)
-        return _moved(x, (1 - 2 * flipped, 0, (x.shape[2] - 1) * flipped, 0, 1, 0))
+        return _affine(x, (1 - 2 * flipped, 0, (x.shape[2] - 1) * flipped, 0, 1, 0))
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Rotate(Transform):
         row, column = (x.shape[2] - 1) / 2, (x.shape[3] - 1) / 2
         down = row - cosine * row + sine * column
         right = column - sine * row - cosine * column
-        return _moved(x, (cosine, -sine, down, sine, cosine, right))
+        return _affine(x, (cosine, -sine, down, sine, cosine, right))
 
 
 @dataclass(frozen=True)
@@ -147,29 +147,29 @@ TRANSFORMS: dict[str, type[Transform]] = {
 }
 
 
-def transforms(written: Sequence[object]) -> tuple[Transform, ...]:
-    """The list as it is written: `name`, `name: value` or `name: {keys}`."""
-    found = tuple(_transform(item, f"augment[{i}]") for i, item in enumerate(written))
-    if sum(isinstance(each, Mixup) for each in found) > 1:
+def transforms(items: Sequence[object]) -> tuple[Transform, ...]:
+    """The transforms of a config's list: `name`, `name: value` or `name: {keys}` each."""
+    chain = tuple(_transform(item, f"augment[{i}]") for i, item in enumerate(items))
+    if sum(isinstance(each, Mixup) for each in chain) > 1:
         raise ConfigError("augment has mixup twice; once is enough", code="E104")
-    return found
+    return chain
 
 
 def _transform(item: object, where: str) -> Transform:
-    named = {item: {}} if isinstance(item, str) else item
-    if not isinstance(named, Mapping) or len(named) != 1:
+    entry = {item: {}} if isinstance(item, str) else item
+    if not isinstance(entry, Mapping) or len(entry) != 1:
         raise ConfigError(
             f"{where} must be a name, name: value or name: {{keys}}, got {item!r}", code="E104"
         )
-    [(name, values)] = named.items()
+    [(name, values)] = entry.items()
     if name not in TRANSFORMS:
         hint = did_you_mean(str(name), TRANSFORMS, f"known: {', '.join(TRANSFORMS)}")
         raise ConfigError(f"{where}: no transform is called '{name}'; {hint}", code="E102")
     kind = TRANSFORMS[name]
     keys = {field.name: field.type for field in fields(kind)}
-    given = values if isinstance(values, Mapping) else {next(iter(keys)): values}
+    arguments = values if isinstance(values, Mapping) else {next(iter(keys)): values}
     try:
-        return kind(**{key: _number(key, value, keys) for key, value in given.items()})
+        return kind(**{key: _number(key, value, keys) for key, value in arguments.items()})
     except ConfigError as error:
         raise ConfigError(f"{where}, {name}: {error.message}", code=error.code) from None
 
@@ -195,8 +195,8 @@ def _below(u: Tensor, p: float) -> Tensor:
     return (u[:, 0] < p).to(u.dtype)
 
 
-def _moved(x: Tensor, numbers: Sequence[Tensor | float]) -> Tensor:
-    """`engine.affine` with numbers that are one for all images or one for each."""
+def _affine(x: Tensor, numbers: Sequence[Tensor | float]) -> Tensor:
+    """`engine.affine` with one number for all images, or one for each, at every place."""
     count = x.shape[0]
     columns = [
         engine.full((count,), each, dtype=engine.float64) if isinstance(each, int | float) else each

@@ -54,26 +54,26 @@ class Augmented:
         """What a batch reads, but for the partners of mixup."""
         return self.plain.spans(indices)
 
-    def changed(
+    def augment(
         self,
         indices: Tensor,
         state: Tensor,
         draws: Tensor | None = None,
         partners: Callable[[Tensor], Tensor] | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """The samples of an epoch; `state` is int64 (key, epoch, 0), and sample i draw number i.
+        """Transform samples of an epoch; `state` is int64 (key, epoch, 0), sample i takes draw i.
 
-        `draws` are other draw numbers, and `partners` gives the samples that numbers of [0, 1)
-        stand for, which are mixed in; left out, all are alike probable.
+        `draws` replaces the draw numbers. `partners` maps numbers of [0, 1) to the samples that
+        are mixed in; by default each sample is equally probable.
         """
-        u = self._drawn(indices if draws is None else draws, state)
+        u = self._draw(indices if draws is None else draws, state)
         inputs, targets = self._transformed(indices, u)
         mixup = next((each for each in self.chain if isinstance(each, Mixup)), None)
         if mixup is None:
             return inputs, targets
         at = sum(each.NUMBERS for each in self.chain[: self.chain.index(mixup)])
-        others = self._partners(u[:, at]) if partners is None else partners(u[:, at])
-        theirs = self._transformed(others, self._drawn(others, state))
+        partner_indices = self._partners(u[:, at]) if partners is None else partners(u[:, at])
+        theirs = self._transformed(partner_indices, self._draw(partner_indices, state))
         share = shares(u[:, at + 1], mixup.alpha).to(inputs.dtype)
         mixed = _mixed(inputs, theirs[0], share)
         if self.plain.itself:
@@ -84,7 +84,7 @@ class Augmented:
     def _partners(self, u: Tensor) -> Tensor:
         return (u * self.size).floor().to(engine.int64).clamp(max=self.size - 1)
 
-    def _drawn(self, indices: Tensor, state: Tensor) -> Tensor:
+    def _draw(self, indices: Tensor, state: Tensor) -> Tensor:
         count = sum(each.NUMBERS for each in self.chain)
         return engine.rand_at(state, indices, count=count, dtype=engine.float64)
 
@@ -110,7 +110,7 @@ def _mixed(a: Tensor, b: Tensor, share: Tensor) -> Tensor:
 
 
 def shares(u: Tensor, alpha: float) -> Tensor:
-    """Numbers of [0, 1) as numbers of Beta(alpha, alpha): the inverse of its distribution."""
+    """Numbers of [0, 1) mapped to Beta(alpha, alpha) by its inverse distribution function."""
     mirrored = (u >= 0.5).to(u.dtype)
     half = u * (1 - mirrored) + (1 - u) * mirrored  # 0 to 0.5; the distribution is symmetric
     table = engine.tensor(_table(alpha), dtype=engine.float64)

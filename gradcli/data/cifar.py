@@ -54,7 +54,7 @@ class Cifar10(KnownPictures):
 
     def facts(self) -> Facts:
         """From the lengths of the files."""
-        return self.shown_facts(self._facts_in_files())
+        return self.model_facts(self._facts_in_files())
 
     def _facts_in_files(self) -> Facts:
         counts = {n: self._count(self._folder / n) for n in (*self.TRAIN, self.TEST)}
@@ -92,7 +92,7 @@ class Cifar10(KnownPictures):
     def load(self) -> LoadedData:
         """All files in memory, every label checked."""
         facts = self._facts_in_files()
-        self.shown_facts(facts)
+        self.model_facts(facts)
         mean, std = self.statistics()
         files = {name: load(self._folder / name) for name in (*self.TRAIN, self.TEST)}
         roles = {f"train[{i}]": name for i, name in enumerate(self.TRAIN)} | {"test": self.TEST}
@@ -110,7 +110,7 @@ class Cifar10(KnownPictures):
             files={role: str(files[name].path) for role, name in roles.items()},
             notes=(*(note for file in files.values() for note in file.notes()), *notes),
         )
-        return self.shown(dataset)
+        return self.model_view(dataset)
 
     def _parse(self, file: Loaded) -> tuple[bytes, bytes]:
         source = shown(file.path)
@@ -123,14 +123,14 @@ class Cifar10(KnownPictures):
         return path.suffix == ".bin"
 
     def new_inputs(self, path: Path, facts: DataFacts) -> Unseen:
-        """Images from another file of this form; its labels are not looked at."""
+        """Images from another file of this form; its labels are ignored."""
         _, images = parse(load(path).data, self.MARKS, shown(path))
         return unseen(_pixels(images), 255.0, facts, path)
 
     def new_split(self, path: Path, facts: DataFacts) -> Labelled:
         """Images and labels from another file of this form."""
-        found = _samples(*self._parse(load(path)))
-        return self.new_samples(found.inputs, found.targets, found.scale, facts)
+        samples = _samples(*self._parse(load(path)))
+        return self.new_samples(samples.inputs, samples.targets, samples.scale, facts)
 
 
 @dataclass(frozen=True)

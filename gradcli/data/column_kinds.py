@@ -35,7 +35,7 @@ Kind = Literal["numeric", "category", "unused"]
 
 @dataclass(frozen=True)
 class ColumnKind:
-    """What a column is taken for.
+    """The kind of a column, as it is inferred.
 
     Attributes:
         why: of an unused column, what it holds.

@@ -24,7 +24,7 @@ from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
 from gradcli.wording import listed
 
-_TOGETHER = 1 << 20  # numbers: rows of about so many are encoded at once
+_TOGETHER = 1 << 20  # numbers that are encoded at once, in whole rows
 Rows = slice | Tensor  # some rows of a table: a stretch, or their numbers
 
 
@@ -111,8 +111,10 @@ class Encoder:
     @classmethod
     def of(cls, facts: DataFacts) -> Encoder:
         """The inverse of `columns`."""
-        numeric = {one.name: (one.fill, one.shift, one.scale) for one in facts.numeric}
-        return cls(numeric, {one.name: dict(one.shares) for one in facts.category})
+        numeric = {
+            column.name: (column.fill, column.shift, column.scale) for column in facts.numeric
+        }
+        return cls(numeric, {column.name: dict(column.shares) for column in facts.category})
 
     @classmethod
     def fitted(
@@ -123,7 +125,7 @@ class Encoder:
         train: bytes | bytearray,
         standardize: bool,
     ) -> Encoder:
-        """Means, deviations and shares of the rows whose byte is 1; categories of all rows."""
+        """Fit means, deviations and shares to rows whose byte is 1; categories are of all rows."""
         marks = engine.frombuffer(train, dtype=engine.uint8)
         rows = marks.nonzero().reshape(-1) if category else marks
         return cls(
@@ -217,14 +219,14 @@ def fit_number(
 def fit_category(column: WordColumn, rows: Tensor) -> dict[str, float]:
     """How often each category occurs among the values that are not missing."""
     codes = engine.frombuffer(column.codes, dtype=engine.int32)
-    counts = Counter(_listed(engine.index_select(codes, 0, rows), "i"))
+    counts = Counter(_as_array(engine.index_select(codes, 0, rows), "i"))
     counts.pop(GAP, None)
     total = counts.total() or 1
     return {word: counts[code] / total for code, word in enumerate(column.table)}
 
 
-def _listed(numbers: Tensor, code: str) -> Any:
-    """The numbers of a tensor as an array of Python's, which is quick to walk through."""
+def _as_array(numbers: Tensor, code: str) -> Any:
+    """The numbers of a tensor as a Python array, which is quick to iterate over."""
     result = array(code)
     result.frombytes(numbers.contiguous().memoryview())
     return result

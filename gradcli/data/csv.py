@@ -89,24 +89,24 @@ class CsvSource(InTime, ScaledTargets, Cached):
     delimiter: Annotated[Literal[",", ";", "\t", "|"], "character between cells"] = ","
 
     def __post_init__(self) -> None:
-        named = (*self.numeric, *self.category, *self.targets)
+        columns = (*self.numeric, *self.category, *self.targets)
         how = "stratify" if stratify_of(self.split) else "group" if group_of(self.split) else None
         self.check_steps(self.missing, how, self.seed)
         own = self.numeric if self.task == "regression" else self.category
-        if self.window is not None:  # what comes depends on what was
-            named = (*(name for name in named if name not in own), *own)
+        if self.window is not None:  # a forecast depends on past values
+            columns = (*(name for name in columns if name not in own), *own)
         if not self.targets or (len(self.targets) > 1 and self.task == "classification"):
             raise ConfigError(
                 f"target names {quantity(len(self.targets), 'column')}; a classification has one, "
                 "a regression (task: regression) one or more",
                 code="E104",
             )
-        twice = next((c for c, times in Counter(named).items() if times > 1), None)
+        twice = next((c for c, times in Counter(columns).items() if times > 1), None)
         if twice is not None:
             raise ConfigError(f"the column '{twice}' is named twice", code="E104")
         check_stratify(self.split, None if self.task == "regression" else 1)
         group = group_of(self.split)
-        if group in named:
+        if group in columns:
             raise ConfigError(
                 f"split: group {group!r} is an input or the target too, which would tell the model "
                 "the group; it is read without being named there",
@@ -145,7 +145,7 @@ class CsvSource(InTime, ScaledTargets, Cached):
         return outlined(facts, "float32", targets, 1.0, 0.0, 1.0, in_files)
 
     def _maps(self) -> bool:
-        """Whether the table is prepared; a run may be looked at where its data is not."""
+        """Whether the table is prepared; a run may be inspected without its data."""
         with suppress(DataError):
             return not small(*self.places().values())
         return False
@@ -230,12 +230,12 @@ class CsvSource(InTime, ScaledTargets, Cached):
         return prepared(recipe, lambda writer: self._write(writer, files), cache)
 
     def _shaping(self) -> dict[str, Any]:
-        """The keys that decide what numbers come of a file."""
-        others = {*self.PLACES, "target_scale"}
-        return {name: value for name, value in asdict(self).items() if name not in others}
+        """The keys that decide which numbers a file becomes."""
+        apart = {*self.PLACES, "target_scale"}
+        return {name: value for name, value in asdict(self).items() if name not in apart}
 
     def _write(self, writer: Writer, files: Mapping[str, Path]) -> Mapping[str, Any]:
-        """All of these files: a pattern may match more of them by now, which were not hashed."""
+        """Write `files` only: a pattern may match more by now, which were not hashed."""
         train, tests = of_split("train", files), of_split("test", files)
         progress = writer.progress(text_size(train), "B")
         again = partial(open_files, train, shown(self.file), self.delimiter)
@@ -248,7 +248,9 @@ class CsvSource(InTime, ScaledTargets, Cached):
         if tests:
             test = self.labelled(tests, fitted.facts)
             fitted = fitted.with_test(test)
-            for name, tensor in zip(("test_inputs", "test_targets"), _stored(test), strict=True):
+            for name, tensor in zip(
+                ("test_inputs", "test_targets"), _tensors_of(test), strict=True
+            ):
                 writer.array(name, tensor.dtype, tensor.shape[1:]).append(tensor.memoryview())
         return {
             "data": fitted.facts.as_json(),
@@ -259,7 +261,7 @@ class CsvSource(InTime, ScaledTargets, Cached):
         }
 
     def misfits(self, facts: DataFacts) -> Iterator[tuple[str, str]]:
-        """Fields of facts that are not of such a table, each with what is expected."""
+        """Fields of facts that do not fit this table, each with what is expected."""
         if facts.missing != self.missing:
             yield "missing", f"expected '{self.missing}'"
         targets = [name for name in self.targets if name in facts.columns]
@@ -287,7 +289,7 @@ class CsvSource(InTime, ScaledTargets, Cached):
 
         A window is called by its last row.
         """
-        table, notes = self._new_table([_checked(path)], facts)
+        table, notes = self._new_table([_load_if_small(path)], facts)
         encoded, rows, steps = _encoded(table, facts), table.rows, self.steps
         inputs = encoded if steps is None else steps.windows(encoded, table.source)
         rows = rows if steps is None else rows[steps.window - 1 :]
@@ -296,7 +298,7 @@ class CsvSource(InTime, ScaledTargets, Cached):
 
     def new_split(self, path: Path, facts: DataFacts) -> Labelled:
         """Rows of another table with the same input columns and the target."""
-        return self.labelled([_checked(path)], facts)
+        return self.labelled([_load_if_small(path)], facts)
 
     def labelled(self, files: Sequence[Path | Loaded], facts: DataFacts) -> Labelled:
         """Rows of other files with the same input columns and the target, as one table."""
@@ -335,8 +337,8 @@ class CsvSource(InTime, ScaledTargets, Cached):
         }
 
 
-def _checked(path: Path) -> Path | Loaded:
-    """A file that is not what SHA256SUMS beside it says is refused; a small one is in memory."""
+def _load_if_small(path: Path) -> Path | Loaded:
+    """Load a small file; check a large one against the SHA256SUMS beside it."""
     if small(path):
         return load(path)
     if (path.parent / SUMS).exists():
@@ -346,8 +348,8 @@ def _checked(path: Path) -> Path | Loaded:
     return path
 
 
-def _stored(labelled: Labelled) -> tuple[Tensor, Tensor]:
-    """The numbers of a split."""
+def _tensors_of(labelled: Labelled) -> tuple[Tensor, Tensor]:
+    """The inputs and targets of a split."""
     split = labelled.split
     if isinstance(split, Series):
         return split.rows, split.values

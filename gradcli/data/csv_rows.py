@@ -55,7 +55,7 @@ class ExactRows:
         """The rows that begin before `until`, at most so many, and where the rest begins.
 
         The rest is a row that the text does not finish, unless it is the final piece; or a row with
-        a mistake, which is refused as soon as it is the first of a text.
+        a mistake, which raises once it is the first row of a text.
         """
         self._text, self._final = text, final
         rows: list[list[str]] = []
@@ -78,8 +78,8 @@ class ExactRows:
             position = behind
         return rows, position
 
-    def passed(self, rows: int) -> None:
-        """So many rows were read by other means."""
+    def skip(self, rows: int) -> None:
+        """Count rows that another reader has read."""
         self.count += rows
 
     @property

@@ -17,7 +17,7 @@ from gradcli.engine import Tensor
 from gradcli.errors import DataError
 from gradcli.wording import listed, quantity, verb
 
-NAMED = 10  # classes in a note
+MOST_NAMES = 10  # classes in a note
 Shared = tuple[dict[str, Samples], tuple[str, ...]]
 
 
@@ -51,17 +51,18 @@ def shared_out(whole: Samples, parts: Mapping[str, range], facts: Facts) -> Shar
 def stratified(
     parts: Mapping[str, range], order: Tensor, numbers: Tensor, labels: Sequence[str]
 ) -> Cut:
-    """Each class has its share in every split; the splits are as large as `parts`.
+    """Give each class its share in every split; the splits are as large as `parts`.
 
-    `numbers` are the classes of the samples, by their places; the first samples of a class in
-    `order` go to the first split.
+    `numbers` are the classes of the samples, by sample. The first samples of a class in `order`
+    go to the first split.
     """
     sizes = [part.stop - part.start for part in parts.values()]
     in_order = engine.index_select(numbers.to(engine.int64), 0, order)
     counts: list[int] = engine.bincount(in_order, minlength=len(labels)).tolist()
     shares = _shares(counts, sizes)
     by_class = b"".join(
-        b"".join(bytes([part]) * count for part, count in enumerate(one)) for one in shares
+        b"".join(bytes([part]) * count for part, count in enumerate(class_shares))
+        for class_shares in shares
     )
     _, positions = engine.sort(in_order, stable=True)
     which = engine.index_select(_bytes(by_class), 0, engine.sort(positions)[1])
@@ -71,9 +72,9 @@ def stratified(
 
 
 def _shares(counts: Sequence[int], sizes: Sequence[int]) -> list[list[int]]:
-    """For each class its count in each part and in what no part has; sums are those given.
+    """For each class its count in each part, and last in none; parts sum to `sizes`.
 
-    Part by part, what is left of the classes is shared by largest remainders.
+    Part by part, the rest of the classes is shared by largest remainders.
     """
     remaining = list(counts)
     shares: list[list[int]] = [[] for _ in counts]
@@ -81,32 +82,32 @@ def _shares(counts: Sequence[int], sizes: Sequence[int]) -> list[list[int]]:
         total = sum(remaining)
         whole = [count * size // total for count in remaining]
         rest = [count * size % total for count in remaining]
-        by_rest = sorted(range(len(counts)), key=lambda one: (-rest[one], one))
-        for one in by_rest[: size - sum(whole)]:
-            whole[one] += 1
-        for one, count in enumerate(whole):
-            shares[one].append(count)
-            remaining[one] -= count
-    for one, count in enumerate(remaining):
-        shares[one].append(count)
+        by_rest = sorted(range(len(counts)), key=lambda index: (-rest[index], index))
+        for index in by_rest[: size - sum(whole)]:
+            whole[index] += 1
+        for index, count in enumerate(whole):
+            shares[index].append(count)
+            remaining[index] -= count
+    for index, count in enumerate(remaining):
+        shares[index].append(count)
     return shares
 
 
 def _lacks(
     labels: Sequence[str], counts: Sequence[int], shares: Sequence[Sequence[int]], parts: list[str]
 ) -> list[str]:
-    """A sentence on the classes that have samples, but too few for each part."""
+    """A warning about classes with samples, but too few for each part."""
     few = [
         f"{label!r} ({count})"
-        for label, count, one in zip(labels, counts, shares, strict=True)
-        if count and not all(one[: len(parts)])
+        for label, count, class_shares in zip(labels, counts, shares, strict=True)
+        if count and not all(class_shares[: len(parts)])
     ]
     if not few:
         return []
     them = f"{quantity(len(few), 'class')} {verb(len(few), 'has', 'have')}"
     return [
         f"warning: split.stratify: {them} too few samples for a share in each of "
-        f"{listed(parts)}: {listed(few, NAMED)}"
+        f"{listed(parts)}: {listed(few, MOST_NAMES)}"
     ]
 
 

@@ -69,7 +69,7 @@ def readable_in(folder: Path, source: Source) -> tuple[list[Path], list[Path]]:
 
 
 def misfits(source: Source, facts: DataFacts) -> Iterator[tuple[str, str]]:
-    """Fields of facts that cannot be of such a source, each with what is expected."""
+    """Fields of facts that do not fit this source, each with what is expected."""
     method = getattr(source, "misfits", None)  # a dataset of a user's own may have any
     if method is not None:
         yield from method(facts)
@@ -159,7 +159,7 @@ class LoadedData:
     def to(self, device: str, memory: int | None = None) -> LoadedData:
         """The same data for a device: in its memory, or where it is if it is large (staging.py).
 
-        No more than `memory` bytes are to be used there, if there is such a limit.
+        `memory` limits the bytes to use there; None: no limit.
         """
         splits, notes = staging.placed(self.splits, device, memory)
         return replace(self, splits=splits, notes=(*self.notes, *notes))

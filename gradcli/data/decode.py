@@ -46,8 +46,8 @@ def planes(data: bytes, size: int, color: str, source: str) -> bytes:
 def picture_of(data: bytes, size: int, color: str, source: str) -> Picture:
     """A picture from the bytes of a file in one of the FORMATS; `source` names it in errors.
 
-    It is turned as its mark of orientation says, its shorter side is made `size` long, bilinear,
-    and the middle of the longer one is kept. Of 16 bits the upper 8 are taken, of an animation the
+    It is rotated to its EXIF orientation, resized (bilinear) to `size` on its shorter side, and
+    cropped to the middle of the longer one. Of 16 bits the upper 8 count, of an animation the
     first picture.
     """
     require_pillow()
@@ -59,31 +59,31 @@ def picture_of(data: bytes, size: int, color: str, source: str) -> Picture:
         elif sides := picture_formats.sides_before_opening(data):
             _check_sides(*sides, 4, data, source)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about damaged metadata that is not looked at
-            with Image.open(io.BytesIO(data), formats=picture_formats.FORMATS) as opened:
-                return _of_file(opened, data, size, color, source)
+            warnings.simplefilter("ignore")  # about damaged metadata, which is not read
+            with Image.open(io.BytesIO(data), formats=picture_formats.FORMATS) as image:
+                return _of_file(image, data, size, color, source)
     except DataError:
         raise
     except Image.DecompressionBombError:
         raise DataError(
             f"{source}: more than {MOST_PIXELS} pixels; no more are read", code="E302"
         ) from None
-    except Exception as error:  # damaged files end in anything there, from OSError to SyntaxError
+    except Exception as error:  # damaged files raise anything, from OSError to SyntaxError
         what = f"not a whole {picture_formats.NAMES} picture: {_reason(error, data)}"
         raise DataError(f"{source}: {what}", code="E302") from None
 
 
-def _of_file(opened: Any, data: bytes, size: int, color: str, source: str) -> Picture:
-    numbers = 1 if opened.mode in modes.GRAYS else 4
-    unpacked = _check_sides(opened.width, opened.height, numbers, data, source)
+def _of_file(image: Any, data: bytes, size: int, color: str, source: str) -> Picture:
+    numbers = 1 if image.mode in modes.GRAYS else 4
+    unpacked = _check_sides(image.width, image.height, numbers, data, source)
     with _LARGE if unpacked > BOMB_SIZE else nullcontext():
         bits = 8
-        if opened.format == "PNG":
+        if image.format == "PNG":
             png.check(data)
             bits = png.bits_of(data)
-        elif opened.format == "JPEG":
+        elif image.format == "JPEG":
             jpeg.check(data)
-        return Picture(_planes(opened, size, color), modes.losses(opened, bits))
+        return Picture(_planes(image, size, color), modes.losses(image, bits))
 
 
 def planes_of(picture: Any, size: int, color: str, source: str = "the picture") -> bytes:

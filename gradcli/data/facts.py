@@ -30,7 +30,7 @@ class Facts:
         values: names of the numbers in a target; () if they have none.
         first_label: the lowest label, where classes were counted by their labels.
         unused: samples that the sizes of splits leave over.
-        step_back: where a time series is not in the order of time, in words; empty if nowhere.
+        step_back: a sentence on where a time series steps back in time; empty if nowhere.
     """
 
     input: tuple[int, ...]
@@ -203,10 +203,10 @@ def _of_table(facts: DataFacts) -> Iterator[tuple[str, str]]:
         yield "input", f"expected [{width}], a number for each column and category"
 
 
-def _of_pictures(facts: DataFacts, stored: tuple[int, ...]) -> Iterator[tuple[str, str]]:
-    same_kind = len(stored) == len(facts.input) and stored[:1] == facts.input[:1]
-    fits = same_kind and all(0 < a <= b for a, b in zip(stored, facts.input, strict=True))
-    if not (stored == facts.input or (fits and len(stored) == 3)):
+def _of_pictures(facts: DataFacts, shape: tuple[int, ...]) -> Iterator[tuple[str, str]]:
+    same_kind = len(shape) == len(facts.input) and shape[:1] == facts.input[:1]
+    fits = same_kind and all(0 < a <= b for a, b in zip(shape, facts.input, strict=True))
+    if not (shape == facts.input or (fits and len(shape) == 3)):
         yield "stored", "expected the shape in `input`, or one that can be padded to it"
     for name, value in (("mean", facts.mean), ("std", facts.std)):
         if isinstance(value, tuple) and (len(value),) != facts.input[:1]:

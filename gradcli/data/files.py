@@ -46,40 +46,41 @@ def as_text(path: Path | str) -> str:
     )
 
 
-def locate(written: str, root: Path) -> Path:
-    """The absolute path of a file written in a config; `root` is the config's folder."""
-    path = Path(os.path.abspath(root / expanded(written)))  # noqa: PTH100 -- keeps links
-    regular_size(path, written)
+def locate(config_path: str, root: Path) -> Path:
+    """The absolute path of a file, from the path in a config; `root` is the config's folder."""
+    path = Path(os.path.abspath(root / expanded(config_path)))  # noqa: PTH100 -- keeps links
+    regular_size(path, config_path)
     return path
 
 
-def expanded(written: str) -> Path:
+def expanded(config_path: str) -> Path:
     """A path with `~` replaced by the home folder, where there is one."""
     try:
-        return Path(written).expanduser()
+        return Path(config_path).expanduser()
     except RuntimeError as error:
-        raise DataError(f"'{shown(written)}': {str(error).lower()} of '~'") from None
+        raise DataError(f"'{shown(config_path)}': {str(error).lower()} of '~'") from None
 
 
-def nearest(name: str, root: Path, given: Path | None, files: str = "its files") -> Path:
-    """The folder of a well-known dataset: the given one, or the nearest `datasets/NAME`.
+def nearest(name: str, root: Path, setting: Path | None, files: str = "its files") -> Path:
+    """The folder of a well-known dataset: the one in `setting`, or the nearest `datasets/NAME`.
 
-    That is looked for under the config's folder `root`, under each folder above it, and under the
-    current one. `files` says what belongs into it.
+    Looks under the config's folder `root`, under each folder above it, and under the current
+    one. `files` says in errors what belongs in the folder.
     """
     folder = root.resolve()
-    found = [above / "datasets" / name for above in (folder, *folder.parents)]
+    candidates = [above / "datasets" / name for above in (folder, *folder.parents)]
     here = Path.cwd() / "datasets" / name
-    places = [given] if given else [*found, *([] if here in found else [here])]
-    there = is_folder if given else os.path.isdir  # a folder that is nobody's to read is passed by
+    places = [setting] if setting else [*candidates, *([] if here in candidates else [here])]
+    # Skip folders that may not be read, unless the config names one.
+    there = is_folder if setting else os.path.isdir
     for place in places:
         if there(place):
             return place
-    looked = tuple(f"looked in: {shown(place)}" for place in places)
+    notes = tuple(f"looked in: {shown(place)}" for place in places)
     raise DataError(
         f"the {_TITLES.get(name, name)} files are not there",
         notes=(
-            *looked,
+            *notes,
             f"write data: {{name: {name}, dir: FOLDER}} to say where they are",
             f"or put {files} into {shown(places[0])}",
         ),
@@ -101,8 +102,8 @@ def files_below(folder: Path) -> list[Path]:
     except OSError as error:
         raise unreadable(shown(folder), error) from None
     open_ones = [path for path in inside if not path.name.startswith(".")]
-    found = [files_below(path) if _is_true_folder(path) else [path] for path in open_ones]
-    return [path for several in found for path in several]
+    groups = [files_below(path) if _is_true_folder(path) else [path] for path in open_ones]
+    return [path for several in groups for path in several]
 
 
 def _is_true_folder(path: Path) -> bool:
@@ -121,11 +122,11 @@ def near_names(path: Path) -> tuple[str, ...]:
     return (f"did you mean {shown(near)}?",) if near else ()
 
 
-def regular_size(path: Path, written: str = "") -> int:
-    """Bytes of a regular file, which is not opened; anything else is refused with the reason."""
-    name = _both_names(path, written)
+def regular_size(path: Path, config_path: str = "") -> int:
+    """Bytes of a regular file, without opening it; raises a DataError for anything else."""
+    name = _both_names(path, config_path)
     try:
-        found = path.stat()
+        status = path.stat()
     except FileNotFoundError:
         if path.is_symlink():
             target = shown(path.readlink())
@@ -133,9 +134,9 @@ def regular_size(path: Path, written: str = "") -> int:
         raise DataError(f"data file {name} does not exist", notes=near_names(path)) from None
     except (OSError, ValueError) as error:
         raise unreadable(f"data file {name}", error) from None
-    if not stat.S_ISREG(found.st_mode):
-        raise DataError(f"data file {name} is {_kind(found.st_mode)}, not a regular file")
-    return found.st_size
+    if not stat.S_ISREG(status.st_mode):
+        raise DataError(f"data file {name} is {_kind(status.st_mode)}, not a regular file")
+    return status.st_size
 
 
 def read(path: Path, count: int | None = None) -> bytes:
@@ -145,18 +146,18 @@ def read(path: Path, count: int | None = None) -> bytes:
         raise DataError(
             f"data file '{shown(path)}' has {quantity(size, 'byte')}; at most {FILE_LIMIT} are read"
         )
-    wanted = size if count is None else min(count, size)
+    length = size if count is None else min(count, size)
     with reading(path) as raw, io.BufferedReader(raw) as file:
-        data = file.read(wanted)
+        data = file.read(length)
         longer = count is None and file.read(1)
-    if len(data) != wanted or longer:
+    if len(data) != length or longer:
         raise DataError(f"data file '{shown(path)}' changed while it was read; start again")
     return data
 
 
 @contextmanager
 def reading(path: Path) -> Iterator[io.FileIO]:
-    """A regular file, open inside the block; what the system refuses is said in one sentence."""
+    """A regular file, open inside the block; an error of the system becomes a DataError."""
     try:
         with open_regular(path) as file:
             yield file
@@ -233,22 +234,22 @@ def load(path: Path) -> Loaded:
 def check_sums(path: Path, sha256: str) -> str | None:
     """Compare a file's hash with the SHA256SUMS beside it.
 
-    Where that lists a file of this name in another folder only, its path there is the result.
+    Where that lists a file of this name only in another folder, return its path there.
     """
     sums = sums_in(path.parent)
-    listed = sums.files.get(path.name)
-    if listed is not None and listed != sha256:
+    expected = sums.files.get(path.name)
+    if expected is not None and expected != sha256:
         raise DataError(
             f"{shown(path)} is not the file that {SUMS} beside it lists: "
-            f"sha256 is {sha256}, expected {listed}",
+            f"sha256 is {sha256}, expected {expected}",
             code="E303",
             notes=(f"restore the file; or, if the change is meant, renew its line in {SUMS}",),
         )
-    return sums.elsewhere.get(path.name) if listed is None else None
+    return sums.elsewhere.get(path.name) if expected is None else None
 
 
 def json_in(path: Path, most: int) -> Any:
-    """The value in a JSON file of at most so many bytes."""
+    """The value in a JSON file of at most `most` bytes."""
     size = regular_size(path)
     if size > most:
         what = f"{quantity(size, 'byte')}, of which at most {most} are read"
@@ -273,7 +274,7 @@ def text_of(content: bytes, source: str, cure: str = "") -> str:
 
 
 def sums_in(folder: Path) -> Sums:
-    """What the SHA256SUMS in a folder says; nothing where there is none."""
+    """The sums in the SHA256SUMS of a folder; empty where there is none."""
     path = folder / SUMS
     if not path.exists():
         return Sums()
@@ -285,9 +286,9 @@ def sums_in(folder: Path) -> Sums:
     return parsed(read(path), folder, shown(path))
 
 
-def _both_names(path: Path, written: str) -> str:
-    plain = f"'{shown(written or path)}'"
-    return plain if not written or written == str(path) else f"{plain} ({shown(path)})"
+def _both_names(path: Path, config_path: str) -> str:
+    plain = f"'{shown(config_path or path)}'"
+    return plain if not config_path or config_path == str(path) else f"{plain} ({shown(path)})"
 
 
 def reason_of(error: Exception) -> str:

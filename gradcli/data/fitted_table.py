@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 DEFAULT_SPLIT: dict[str, int | str] = {"train": "80%", "val": "10%", "test": "10%"}
 TRAIN_AND_VAL: dict[str, int | str] = {"train": "90%", "val": "10%"}
-NAMED = 12  # unused columns in a note
+MOST_NAMES = 12  # unused columns in a note
 _MANY = 1 << 16  # rows
 _WHOLE = 1 << 24  # input numbers that are kept in the file's order, beside the table
 
@@ -72,7 +72,7 @@ class FittedTable:
         notes += more
         if table.count > _MANY:
             cpu.trim()  # likewise, what sorting took
-        train = _marked(table.count, order, parts["train"])
+        train = _row_marks(table.count, order, parts["train"])
         encoder = Encoder.fitted(table, numeric, category, train, source.standardize)
         of_classes = source.task == "classification"
         labels = table.words[source.targets[0]].table if of_classes else ()
@@ -86,7 +86,9 @@ class FittedTable:
             vocab=None,
             labels=tuple(labels),
             unused=unused_of(parts, table.count),
-            step_back="" if steps is None else step_back(again, _others(source, table, numeric)),
+            step_back=""
+            if steps is None
+            else step_back(again, _time_candidates(source, table, numeric)),
             sizes=series or {name: len(part) for name, part in parts.items()},
             values=() if of_classes else source.targets,
             missing=source.missing,
@@ -112,7 +114,7 @@ class FittedTable:
         return classes_in(self.table, self.source.targets[0], self.order)
 
     def with_test(self, test: Labelled) -> FittedTable:
-        """With the test split out of a file of its own."""
+        """With the test split from its own file."""
         facts = replace(self.facts, sizes={**self.facts.sizes, "test": test.split.size})
         lengths = getattr(test.split, "lengths", ())
         if len(lengths) > 1:
@@ -159,7 +161,7 @@ def _cut(
 def _columns(
     source: CsvSource, reader: TableReader
 ) -> tuple[Sequence[str], Sequence[str], TypedTable, tuple[str, ...]]:
-    """The numeric columns, the categories, the table of these, and what there is to tell."""
+    """The numeric columns, the category columns, their table, and notes."""
     target: Role = "number" if source.task == "regression" else "word"
     group = group_of(source.split)
     apart: dict[str, Role] = dict.fromkeys(source.targets, target)
@@ -172,10 +174,10 @@ def _columns(
     need(reader, list(apart))
     header = list(reader.header)
     counts = Counter(header)
-    others = [name for name in header if counts[name] == 1 and name not in apart]
-    roles = {**dict.fromkeys(others, "any"), **apart}
+    candidates = [name for name in header if counts[name] == 1 and name not in apart]
+    roles = {**dict.fromkeys(candidates, "any"), **apart}
     table = collect(reader, roles, gaps)
-    kinds = [kind_in(table, name) for name in others]
+    kinds = [kind_in(table, name) for name in candidates]
     twice = [name for name, count in counts.items() if count > 1]
     unused = [kind for kind in kinds if kind.kind == "unused"]
     unused += [
@@ -183,31 +185,31 @@ def _columns(
     ]
     numeric = [kind.name for kind in kinds if kind.kind == "numeric"]
     category = [kind.name for kind in kinds if kind.kind == "category"]
-    if source.steps is not None and target == "number":  # what comes depends on what was
+    if source.steps is not None and target == "number":  # a forecast depends on past values
         numeric.extend(source.targets)
     if not numeric and not category:
-        named = listed(map(repr, source.targets))
+        target_names = listed(map(repr, source.targets))
         raise DataError(
-            f"{reader.source}: no column is left to predict {named} from: "
+            f"{reader.source}: no column is left to predict {target_names} from: "
             f"{listed(_reasons(unused)) or 'there is no other one'}",
             code="E305",
         )
     numbers = [*numeric, *(name for name, role in apart.items() if role == "number")]
     words = [*category, *(name for name, role in apart.items() if role == "word")]
     note = f"{Path(reader.source).name}: not used: {'; '.join(_reasons(unused))}"
-    return numeric, category, table.used(numbers, words), (note,) if unused else ()
+    return numeric, category, table.select(numbers, words), (note,) if unused else ()
 
 
-def _others(source: CsvSource, table: TypedTable, numeric: Sequence[str]) -> list[str]:
-    """The columns that are neither numbers nor targets, which may say when a row was."""
+def _time_candidates(source: CsvSource, table: TypedTable, numeric: Sequence[str]) -> list[str]:
+    """The columns that are neither numeric nor targets, which may hold the times of rows."""
     counts = Counter(table.header)
     numbers = {*numeric, *source.targets}
     return [name for name, count in counts.items() if count == 1 and name not in numbers]
 
 
 def _reasons(unused: Sequence[ColumnKind]) -> list[str]:
-    reasons = [f"{shown(kind.name)!r} ({kind.why})" for kind in unused[:NAMED]]
-    rest = len(unused) - NAMED
+    reasons = [f"{shown(kind.name)!r} ({kind.why})" for kind in unused[:MOST_NAMES]]
+    rest = len(unused) - MOST_NAMES
     return [*reasons, quantity(rest, "more column")] if rest > 0 else reasons
 
 
@@ -216,7 +218,7 @@ def roles_of(numeric: Sequence[str], category: Sequence[str]) -> dict[str, Role]
     return {**dict.fromkeys(numeric, "number"), **dict.fromkeys(category, "word")}
 
 
-def _marked(count: int, order: Tensor, part: range) -> bytearray:
+def _row_marks(count: int, order: Tensor, part: range) -> bytearray:
     """A byte for each row of the table: 1 where it is in this part of the order."""
     marks = engine.zeros(count, dtype=engine.uint8)
     marks[order[part.start : part.stop]] = 1
@@ -224,7 +226,7 @@ def _marked(count: int, order: Tensor, part: range) -> bytearray:
 
 
 def facts_in(json: Mapping[str, Any]) -> DataFacts:
-    """The facts of a table as they were written as JSON."""
+    """The facts of a table from their JSON."""
     tuples = {name: tuple(json[name]) for name in ("input", "target", "labels", "values")}
     numeric = tuple(NumericColumn(**column) for column in json["numeric"])
     category = tuple(
@@ -232,5 +234,5 @@ def facts_in(json: Mapping[str, Any]) -> DataFacts:
         for column in json["category"]
     )
     stretches = {name: tuple(lengths) for name, lengths in json["stretches"].items()}
-    changed = {**tuples, "numeric": numeric, "category": category, "stretches": stretches}
-    return DataFacts(**{**json, **changed})
+    fields = {**tuples, "numeric": numeric, "category": category, "stretches": stretches}
+    return DataFacts(**{**json, **fields})

@@ -36,7 +36,7 @@ from gradcli.engine import Tensor
 from gradcli.errors import ConfigError, DataError
 from gradcli.wording import listed, quantity, verb
 
-NAMED = 3  # files that are left out, in a sentence
+MOST_NAMES = 3  # files that are left out, in a sentence
 # Of ImageNet, in 0..1; for one channel their weighted mean.
 USUAL: dict[str, tuple[Statistic, Statistic]] = {
     "rgb": ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
@@ -45,8 +45,8 @@ USUAL: dict[str, tuple[Statistic, Statistic]] = {
 
 
 @dataclass(frozen=True)
-class Listed:
-    """The pictures of one folder: paths, the number of the class of each, and what is left out."""
+class Listing:
+    """The pictures of one folder: paths, the class number of each, and the files left out."""
 
     paths: tuple[Path, ...]
     labels: tuple[int, ...]
@@ -87,21 +87,21 @@ class ImageFolder(Cached, Pictures):
     def locate(self, root: Path) -> Self:
         """With absolute folders; Pillow must be there."""
         require_pillow()
-        found: dict[str, Any] = {"cache": locate_cache(self.cache, root)}
+        paths: dict[str, Any] = {"cache": locate_cache(self.cache, root)}
         for key in ("dir", "test_dir"):
-            if (written := getattr(self, key)) is not None:
-                folder = Path(os.path.abspath(root / expanded(written)))  # noqa: PTH100
+            if (config_path := getattr(self, key)) is not None:
+                folder = Path(os.path.abspath(root / expanded(config_path)))  # noqa: PTH100
                 if not is_folder(folder):
                     raise DataError(
-                        f"data folder '{shown(written)}' ({shown(folder)}) is no folder",
+                        f"data folder '{shown(config_path)}' ({shown(folder)}) is no folder",
                         notes=() if folder.exists() else near_names(folder),
                     )
-                found[key] = str(folder)
-        return replace(self, **found)
+                paths[key] = str(folder)
+        return replace(self, **paths)
 
     def facts(self) -> Facts:
         """From the names of the folders and files; many pictures are prepared now."""
-        facts = self.shown_facts(self._stored(*self._found))
+        facts = self.model_facts(self._file_facts(*self._listings))
         if self._prepares:
             _ = self._decoded
         return facts
@@ -115,12 +115,12 @@ class ImageFolder(Cached, Pictures):
     @cached_property
     def _files(self) -> dict[str, PictureFiles]:
         folders = {"train": self.dir, "test": self.test_dir or ""}
-        found = self._found[1].items()
-        return {name: self._ordered(each, folders[name]) for name, each in found}
+        listings = self._listings[1].items()
+        return {name: self._in_order(each, folders[name]) for name, each in listings}
 
     @cached_property
     def _decoded(self) -> dict[str, Decoded]:
-        """All of them prepared; looked at once, whoever asks."""
+        """All of them prepared; checked once."""
         cache = cache_folder(self.cache)
         return {name: files.prepared(cache) for name, files in self._files.items()}
 
@@ -131,11 +131,11 @@ class ImageFolder(Cached, Pictures):
         return InFiles()
 
     @cached_property
-    def _found(self) -> tuple[tuple[str, ...], dict[str, Listed]]:
+    def _listings(self) -> tuple[tuple[str, ...], dict[str, Listing]]:
         """The classes, and the pictures of each folder."""
         folders = class_folders(Path(self.dir))
         classes = tuple(folders)
-        found = {"train": pictures(folders, classes)}
+        listings = {"train": pictures(folders, classes)}
         if self.test_dir is not None:
             folders = class_folders(Path(self.test_dir))
             odd = set(folders) - set(classes)
@@ -145,15 +145,15 @@ class ImageFolder(Cached, Pictures):
                     f"{shown(self.dir)} does not have",
                     code="E305",
                 )
-            found["test"] = pictures(folders, classes)
-        return classes, found
+            listings["test"] = pictures(folders, classes)
+        return classes, listings
 
-    def _stored(self, classes: tuple[str, ...], found: Mapping[str, Listed]) -> Facts:
-        total = len(found["train"].paths)
+    def _file_facts(self, classes: tuple[str, ...], listings: Mapping[str, Listing]) -> Facts:
+        total = len(listings["train"].paths)
         parts = self._cuts(total)
         sizes = {name: len(part) for name, part in parts.items()}
-        if "test" in found:
-            sizes["test"] = len(found["test"].paths)
+        if "test" in listings:
+            sizes["test"] = len(listings["test"].paths)
         unused = unused_of(parts, total)
         return Facts(self._shape, "float", (), len(classes), None, classes, sizes, unused=unused)
 
@@ -166,37 +166,37 @@ class ImageFolder(Cached, Pictures):
         return "uint8", "int32", 255.0, *self._statistics()
 
     def load(self) -> LoadedData:
-        """Every picture decoded, now or when it was prepared, in an order that `seed` gives."""
-        classes, found = self._found
-        facts = self._stored(classes, found)
+        """Every picture decoded, now or in prepared data, shuffled by `seed`."""
+        classes, listings = self._listings
+        facts = self._file_facts(classes, listings)
         files = self._files
-        made = self._decoded if self._prepares else {n: files[n].decoded() for n in files}
-        whole = {name: self._samples(found[name], made[name]) for name in made}
-        losses = sum((each.losses for each in made.values()), Counter[str]())
+        decoded = self._decoded if self._prepares else {n: files[n].decoded() for n in files}
+        whole = {name: self._samples(listings[name], decoded[name]) for name in decoded}
+        losses = sum((each.losses for each in decoded.values()), Counter[str]())
         train = whole.pop("train")
         splits, notes = splits_of(train, self._cuts(train.size), self.split, facts)
         mean, std = self._statistics()
-        left_out = [path for each in found.values() for path in each.left_out]
-        stored = LoadedData(
+        left_out = [path for each in listings.values() for path in each.left_out]
+        dataset = LoadedData(
             source=self,
             facts=DataFacts.of(facts, stored=facts.input, mean=mean, std=std),
             splits={**splits, **whole},
-            sha256={name: each.sha256 for name, each in made.items()},
+            sha256={name: each.sha256 for name, each in decoded.items()},
             files={name: str(each.folder) for name, each in files.items()},
             notes=(*_notes(left_out, losses), *notes),
         )
-        return self.shown(stored)
+        return self.model_view(dataset)
 
-    def _ordered(self, found: Listed, folder: str) -> PictureFiles:
-        order = shuffled(len(found.paths), self.seed)
-        paths = [found.paths[i] for i in order]
+    def _in_order(self, listing: Listing, folder: str) -> PictureFiles:
+        order = shuffled(len(listing.paths), self.seed)
+        paths = [listing.paths[i] for i in order]
         return PictureFiles(Path(folder), paths, self._shape, self.color)
 
-    def _samples(self, found: Listed, made: Decoded) -> Samples:
-        """The pictures with the numbers of their folders."""
-        order = shuffled(len(found.labels), self.seed)
-        labels = tensor_of(array("i", (found.labels[i] for i in order)), (len(order),))
-        return Samples(made.pixels, labels, 255.0, *self._statistics())
+    def _samples(self, listing: Listing, decoded: Decoded) -> Samples:
+        """The pictures with the numbers of their classes."""
+        order = shuffled(len(listing.labels), self.seed)
+        labels = tensor_of(array("i", (listing.labels[i] for i in order)), (len(order),))
+        return Samples(decoded.pixels, labels, 255.0, *self._statistics())
 
     def reads(self, path: Path) -> bool:
         """Whether a file in a folder is one of pictures."""
@@ -206,17 +206,17 @@ class ImageFolder(Cached, Pictures):
         """One picture."""
         check_shape(self._shape, facts, shown(path))
         picture, _ = picture_in(path, self.size, self.color)
-        made = tensor_of(picture.planes, (1, *self._shape))
-        return replace(unseen(made, 255.0, facts, path), names=[path.name])
+        pixels = tensor_of(picture.planes, (1, *self._shape))
+        return replace(unseen(pixels, 255.0, facts, path), names=[path.name])
 
     def new_pictures(self, pictures: Sequence[Any], facts: DataFacts, source: str) -> Tensor:
         """The inputs of pictures that Pillow has opened, and of the bytes of files."""
         check_shape(self._shape, facts, source)
         pixels = b"".join(
-            planes(one, self.size, self.color, source)
-            if isinstance(one, bytes)
-            else planes_of(one, self.size, self.color, source)
-            for one in pictures
+            planes(picture, self.size, self.color, source)
+            if isinstance(picture, bytes)
+            else planes_of(picture, self.size, self.color, source)
+            for picture in pictures
         )
         return scaled(
             tensor_of(pixels, (len(pictures), *self._shape)), 255.0, facts.mean, facts.std
@@ -224,15 +224,15 @@ class ImageFolder(Cached, Pictures):
 
     def new_split(self, path: Path, facts: DataFacts) -> Labelled:
         """The pictures of another folder of class folders."""
-        found = self._known_pictures(path, facts.labels)
-        files = self._ordered(found, str(path))
+        listing = self._known_pictures(path, facts.labels)
+        files = self._in_order(listing, str(path))
         few = is_small(len(files.paths), self._shape)
-        made = files.decoded() if few else files.prepared(cache_folder(self.cache))
-        samples = self._samples(found, made)
+        decoded = files.decoded() if few else files.prepared(cache_folder(self.cache))
+        samples = self._samples(listing, decoded)
         split = self.new_samples(samples.inputs, samples.targets, samples.scale, facts)
-        return replace(split, notes=_notes(found.left_out, made.losses))
+        return replace(split, notes=_notes(listing.left_out, decoded.losses))
 
-    def _known_pictures(self, folder: Path, classes: tuple[str, ...]) -> Listed:
+    def _known_pictures(self, folder: Path, classes: tuple[str, ...]) -> Listing:
         """The pictures of a folder that has no class but these."""
         folders = class_folders(folder)
         odd = set(folders) - set(classes)
@@ -249,13 +249,13 @@ def _notes(left_out: Sequence[Path], losses: Counter[str]) -> tuple[str, ...]:
     number, be = quantity(len(left_out), "file"), verb(len(left_out))
     kinds = f"{', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
     what = f"{number} {be} no {kinds} and {be} left out: {_first(left_out)}"
-    others = (what,) if left_out else ()
-    return (*others, *(_loss(count, loss) for loss, count in sorted(losses.items())))
+    notes = (what,) if left_out else ()
+    return (*notes, *(_loss(count, loss) for loss, count in sorted(losses.items())))
 
 
 def _first(files: Sequence[Path]) -> str:
     """Some files of folders of classes, enough to see of what kind they are."""
-    return listed((shown(Path(path.parent.name, path.name)) for path in files), NAMED)
+    return listed((shown(Path(path.parent.name, path.name)) for path in files), MOST_NAMES)
 
 
 def _loss(count: int, loss: str) -> str:
@@ -263,16 +263,16 @@ def _loss(count: int, loss: str) -> str:
 
 
 def class_folders(folder: Path) -> dict[str, Path]:
-    """The folders in a folder by the class that each stands for, sorted by the bytes of names."""
-    found = sorted((each for each in _entries(folder) if each.is_dir()), key=os.fsencode)
-    if not found:
+    """The folders in a folder by class name, sorted by the bytes of names."""
+    folders = sorted((each for each in _entries(folder) if each.is_dir()), key=os.fsencode)
+    if not folders:
         raise DataError(
             f"{shown(folder)} holds no folders; each class is a folder of pictures", code="E305"
         )
-    return {as_text(each.name): each for each in found}
+    return {as_text(each.name): each for each in folders}
 
 
-def pictures(folders: Mapping[str, Path], classes: tuple[str, ...]) -> Listed:
+def pictures(folders: Mapping[str, Path], classes: tuple[str, ...]) -> Listing:
     """The pictures of each class that has a folder, sorted by bytes; none may be empty."""
     paths: list[Path] = []
     labels: list[int] = []
@@ -283,15 +283,15 @@ def pictures(folders: Mapping[str, Path], classes: tuple[str, ...]) -> Listed:
         inside = sorted(_entries(folders[name]), key=os.fsencode)
         fit = [each for each in inside if each.suffix.lower() in SUFFIXES]
         if not fit:
-            others = f", and not {_first(inside)}" if inside else ""
+            instead = f", and not {_first(inside)}" if inside else ""
             raise DataError(
-                f"{shown(folders[name])} holds no picture; {', '.join(SUFFIXES)} are read{others}",
+                f"{shown(folders[name])} holds no picture; {', '.join(SUFFIXES)} are read{instead}",
                 code="E305",
             )
         paths += fit
         labels += [number] * len(fit)
         left_out += [each for each in inside if each.suffix.lower() not in SUFFIXES]
-    return Listed(tuple(paths), tuple(labels), tuple(left_out))
+    return Listing(tuple(paths), tuple(labels), tuple(left_out))
 
 
 def _entries(folder: Path) -> Iterator[Path]:

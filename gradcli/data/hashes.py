@@ -26,21 +26,21 @@ class Later:
     """
 
     def __init__(self, title: str, size: int) -> None:
-        """Whoever waits is told `title`, and how many of `size` bytes were read."""
+        """`title` and `size` in bytes are for the progress that is shown while waiting."""
         self.fault: Exception | None = None
         self._title, self._size = title, size
         self._bytes = 0  # that were read
         self._sha256: str | None = None
-        self._ended = threading.Event()
+        self._end = threading.Event()
 
     @property
     def ready(self) -> bool:
         """Whether the end was reached, or a fault was met."""
-        return self._ended.is_set()
+        return self._end.is_set()
 
     def result(self) -> str:
         """The hash, once it is there; raises the fault."""
-        if not self._ended.is_set():
+        if not self._end.is_set():
             self._wait()
         if self.fault is not None:
             raise self.fault
@@ -52,8 +52,8 @@ class Later:
 
         with Progress(self._title, self._size, "B") as progress:
             progress.advance(0)  # begins it
-            while not self._ended.wait(_PATIENCE):
-                progress.advance(self._bytes - progress.done)
+            while not self._end.wait(_PATIENCE):
+                progress.advance(self._bytes - progress.current)
 
 
 class Hashes(Mapping[str, str]):
@@ -86,7 +86,7 @@ def gathered(values: Mapping[str, str | Later]) -> Mapping[str, str]:
 
 
 def so_far(hashes: Mapping[str, str]) -> dict[str, str | None]:
-    """The hashes that are there; None for those still to come."""
+    """The finished hashes; None for those still to come."""
     if not isinstance(hashes, Hashes):
         return dict(hashes)
     values = hashes.values_or_later

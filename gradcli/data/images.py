@@ -48,14 +48,14 @@ class IdxSource(Cached, OwnPictures):
 
     def facts(self) -> Facts:
         """From the headers; without `classes` the labels are read too. Large files are prepared."""
-        facts = self.shown_facts(self._stored())
+        facts = self.model_facts(self._file_facts())
         for images in (self.images, self.test_images):
             if images is not None and is_prepared(Path(images)):
                 large_images(Path(images), self.cache)
         return facts
 
-    def _stored(self) -> Facts:
-        """What the files hold."""
+    def _file_facts(self) -> Facts:
+        """Facts from the headers of the files."""
         train = self._headers(self.images, self.labels)
         parts = self.cuts(train.shape[0])
         sizes = {name: len(part) for name, part in parts.items()}
@@ -89,27 +89,27 @@ class IdxSource(Cached, OwnPictures):
 
     def load(self) -> LoadedData:
         """All files in memory, every label checked."""
-        facts = self._stored()
-        self.shown_facts(facts)
+        facts = self._file_facts()
+        self.model_facts(facts)
         reading = self._begin_reading(facts.classes)
         pairs = {name: pair.result() for name, pair in reading.items()}
         samples = {name: pair.samples(self.mean, self.std) for name, pair in pairs.items()}
         whole = samples.pop("train")
         splits, notes = splits_of(whole, self.cuts(whole.size), self.split, facts)
-        opened: dict[str, Loaded | MappedArray] = {
+        files: dict[str, Loaded | MappedArray] = {
             f"{split}.{what}": file
             for split, pair in pairs.items()
             for what, file in (("images", pair.image_file), ("labels", pair.label_file))
         }
-        stored = LoadedData(
+        dataset = LoadedData(
             source=self,
             facts=DataFacts.of(facts, stored=facts.input, mean=self.mean, std=self.std),
             splits={**splits, **samples},
-            sha256=gathered({role: file.sha256 for role, file in opened.items()}),
-            files={role: str(file.path) for role, file in opened.items()},
-            notes=(*(note for file in opened.values() for note in file.notes()), *notes),
+            sha256=gathered({role: file.sha256 for role, file in files.items()}),
+            files={role: str(file.path) for role, file in files.items()},
+            notes=(*(note for file in files.values() for note in file.notes()), *notes),
         )
-        return self.shown(stored)
+        return self.model_view(dataset)
 
     def in_files(self) -> InFiles:
         """Large files."""
@@ -209,27 +209,29 @@ def large_images(path: Path, cache: str | None) -> tuple[Tensor, Loaded | Mapped
 def new_pair(
     path: Path, pairs: Sequence[tuple[str | None, str | None]]
 ) -> tuple[Path, Path | None]:
-    """Inputs and targets in a folder, under the names of the first pair that lies there.
+    """The files of inputs and targets in a folder, named as in the first of `pairs` that is there.
 
-    A file is inputs without targets, for models whose target is the input.
+    A single file holds inputs without targets, for models whose target is the input.
     """
-    named = [(inputs, targets) for inputs, targets in pairs if inputs is not None]
-    if path.is_file() and all(targets is None for _, targets in named):
+    known_pairs = [(inputs, targets) for inputs, targets in pairs if inputs is not None]
+    if path.is_file() and all(targets is None for _, targets in known_pairs):
         return path, None
-    for inputs, targets in named:
+    for inputs, targets in known_pairs:
         both = _beside(path, inputs), _beside(path, targets or inputs)
         if both[0] is not None and both[1] is not None:
             return both[0], both[1] if targets else None
-    names = " or ".join(" and ".join(Path(one).name for one in pair if one) for pair in named)
+    names = " or ".join(
+        " and ".join(Path(name).name for name in pair if name) for pair in known_pairs
+    )
     raise DataError(
         f"{shown(path)}: expected a folder that holds {shown(names)}, named as the training data"
     )
 
 
 def _beside(folder: Path, name: str) -> Path | None:
-    """A file in a folder under a path's last name, gzipped or not."""
+    """The file of the same name in `folder`, gzipped or not."""
     plain = Path(name).name.removesuffix(".gz")
-    return next((one for one in (folder / plain, folder / f"{plain}.gz") if one.is_file()), None)
+    return next((path for path in (folder / plain, folder / f"{plain}.gz") if path.is_file()), None)
 
 
 def holds_samples(path: Path) -> bool:
@@ -257,7 +259,7 @@ def read_images(path: Path, facts: DataFacts, cache: str | None = None) -> tuple
 
 
 def check_shape(shape: Sequence[int], facts: DataFacts, source: str) -> None:
-    """Samples of a new file have the shape of those that were trained on."""
+    """Raise unless samples of a new file have the shape of the training data."""
     expected = facts.stored or facts.input
     if tuple(shape) != expected:
         raise DataError(
@@ -266,9 +268,9 @@ def check_shape(shape: Sequence[int], facts: DataFacts, source: str) -> None:
         )
 
 
-def unseen(stored: Tensor, scale: float, facts: DataFacts, path: Path) -> Unseen:
-    """All samples of one new file, which are padded and scaled as those that were trained on."""
-    samples = unlabelled(stored, scale, facts)
+def unseen(rows: Tensor, scale: float, facts: DataFacts, path: Path) -> Unseen:
+    """All samples of one new file, padded and scaled like the training data."""
+    samples = unlabelled(rows, scale, facts)
     indices = range(samples.size)
     inputs = LaterInputs((samples.size, *facts.input), lambda some: samples.batch(some)[0])
     return Unseen(inputs, [f"{path.name}:{index}" for index in indices], indices)
@@ -320,19 +322,19 @@ def label_numbers(labels: Idx, source: str) -> Any:
 
 
 def check_labels(labels: Any, classes: int | None, source: str, first: int = 0) -> None:
-    """Every label lies in 0..classes-1 (None: any limit); names the first that does not.
+    """Every label lies in 0..classes-1 (None: any limit); raise at the first that does not.
 
-    The labels are those of sample number `first` and of the ones behind it.
+    `first` is the number of the first sample.
     """
     limit = math.inf if classes is None else classes
     if all(0 <= label < limit for label in set(labels)):
         return
     index = next(i for i, label in zip(count(), labels, strict=False) if not 0 <= label < limit)
-    allowed = (
+    limits = (
         "0 or more" if classes is None else f"0 to {classes - 1} ({quantity(classes, 'class')})"
     )
     raise DataError(
-        f"{shown(source)}: sample {first + index} has label {labels[index]}, expected {allowed}",
+        f"{shown(source)}: sample {first + index} has label {labels[index]}, expected {limits}",
         code="E305",
     )
 

@@ -49,7 +49,7 @@ def refuse_bomb(packed: int, unpacked: int, source: str, trusted: int = BOMB_SIZ
 
 
 def peek(data: bytes, count: int, source: str) -> bytes:
-    """Up to `count` bytes from the beginning of the content; the rest is not looked at."""
+    """Up to `count` bytes from the beginning of the content; the rest is not read."""
     content, start, rest = b"", 0, data[:_PIECE]
     try:
         while rest[:2] == MAGIC and len(content) < count:

@@ -28,7 +28,7 @@ Unit = Literal["bytes", "characters"]
 READER, VERSION = "text", 1  # of prepared data
 _BYTES = 256  # different ones
 _PORTION = 1 << 20  # tokens that are counted at once
-_COUNTED = 4 << 20  # tokens whose counts are kept together
+_BLOCK_TOKENS = 4 << 20  # tokens of one block of counts
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class LongText:
         whole = bisect_right(self._ends, end)
         total = self._counts[:whole].to(engine.int64).sum(dim=0)
         for begin in range(self._ends[whole - 1] if whole else 0, end, _PORTION):
-            total = total + _counted(self.tokens[begin : min(begin + _PORTION, end)], len(total))
+            total = total + _count(self.tokens[begin : min(begin + _PORTION, end)], len(total))
         return total
 
 
@@ -87,7 +87,7 @@ def long_text(
     return LongText(tokens, tuple(prepared_text.facts["labels"]), sha256, notes, counts, ends)
 
 
-def _counted(tokens: Tensor, kinds: int) -> Tensor:
+def _count(tokens: Tensor, kinds: int) -> Tensor:
     return engine.bincount(tokens.to(engine.int64), minlength=kinds)
 
 
@@ -108,14 +108,14 @@ class _Writing:
         self._advance = writer.progress(None if self._packed else passes * size, "B").advance
         if self._unit == "bytes":
             blocks = (tensor_of(piece, (len(piece),)) for piece in self._pieces())
-            self._put(writer, blocks, engine.uint8, _BYTES)
+            self._write_tokens(writer, blocks, engine.uint8, _BYTES)
             return {"labels": []}
         labels = self._characters() if self._labels is None else self._labels
         dtype = engine.uint8 if len(labels) <= _BYTES else engine.int32
-        self._put(writer, self._encoded(labels, dtype), dtype, len(labels))
+        self._write_tokens(writer, self._encoded(labels, dtype), dtype, len(labels))
         return {"labels": list(labels)}
 
-    def _put(
+    def _write_tokens(
         self, writer: Writer, blocks: Iterator[Tensor], dtype: engine.DType, kinds: int
     ) -> None:
         in_place = self._unit == "bytes" and not self._packed
@@ -126,8 +126,8 @@ class _Writing:
             if tokens is not None:
                 tokens.append(block.memoryview())
             total += block.shape[0]
-            uncounted = uncounted + _counted(block, kinds)
-            if total - (ends[-1] if ends else 0) >= _COUNTED:
+            uncounted = uncounted + _count(block, kinds)
+            if total - (ends[-1] if ends else 0) >= _BLOCK_TOKENS:
                 counts.append(uncounted.to(engine.int32).memoryview())
                 ends.append(total)
                 uncounted = engine.zeros(kinds, dtype=engine.int64)

@@ -46,5 +46,5 @@ class MappedArray:
         begin([self.sha256])
 
     def notes(self) -> tuple[str, ...]:
-        """Nothing is told of what is not packed."""
+        """No notes: the file is not compressed."""
         return ()

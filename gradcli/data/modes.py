@@ -65,7 +65,7 @@ def _is_transparent(picture: Any) -> bool:
 def _is_animated(picture: Any) -> bool:
     try:
         return bool(picture.is_animated)
-    except Exception:  # what is damaged behind the first picture is not looked at
+    except Exception:  # damage behind the first picture does not matter
         return True
 
 
@@ -74,7 +74,7 @@ def upright(picture: Any) -> Any:
     picture.load()  # a mark may stand behind the pixels
     try:
         turn = _TURNS.get(picture.getexif().get(_ORIENTATION, 1))
-    except Exception:  # damaged metadata harm no pixels, and are not looked at otherwise
+    except Exception:  # damaged metadata harm no pixels, and are not read otherwise
         return picture
     if turn is None:
         return picture

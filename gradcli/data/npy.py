@@ -32,7 +32,7 @@ _MAX_DIMS = 8
 _MAX_BYTES = 4 << 30
 ROWS = 1 << 20  # bytes of rows that are unpacked at once
 TEXT = ("U", "S", "a", "T")  # codes of text in NumPy
-# What stands for a type in the header -> its name, and its code for array.
+# The code of a type in the header -> its name, and its code for array.
 TYPES = {
     "b1": ("bool", "B"),
     "i1": ("int8", "b"),
@@ -179,8 +179,8 @@ def _type(entry: re.Match[str], source: str) -> tuple[str, bool]:
             )
         names = ", ".join(name for name, _ in TYPES.values())
         _refuse(source, f"its type is '{text}'; read are {names}")
-    other = ">" if sys.byteorder == "little" else "<"
-    return kind, order == other
+    swapped_order = ">" if sys.byteorder == "little" else "<"
+    return kind, order == swapped_order
 
 
 def _truth(entry: re.Match[str], source: str) -> bool:

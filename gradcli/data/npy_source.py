@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from gradcli.data.array_files import (
-    Opened,
+    OpenFile,
     is_large,
     lies_as_in_tensors,
     npy_header,
@@ -37,7 +37,7 @@ class NpySource(Arrays):
         for name in self.roles().values():
             header = self.header(name)
             if is_large(header) and not lies_as_in_tensors(header):
-                self.stored(name, {})
+                self.read_array(name, {})
         return facts
 
     def in_files(self) -> InFiles:
@@ -46,11 +46,11 @@ class NpySource(Arrays):
         inputs = sample_shape(x) if is_large(x) else None
         return InFiles(inputs, targets=y is not None and is_large(y))
 
-    def stored(self, name: str, opened: dict[Path, Opened]) -> Tensor:
+    def read_array(self, name: str, open_files: dict[Path, OpenFile]) -> Tensor:
         """Mapped or in memory."""
-        return npy_tensor(Path(name), opened, self.cache)
+        return npy_tensor(Path(name), open_files, self.cache)
 
-    def named(self, name: str) -> str:
+    def title(self, name: str) -> str:
         """Its path."""
         return shown(name)
 
@@ -64,7 +64,7 @@ class NpySource(Arrays):
         }
 
     def key(self, name: str) -> None:
-        """A file of its own holds it."""
+        """None: the array has its own file."""
 
     def at(self, path: Path) -> NpySource:
         """Files in a folder, called as these are."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Self
 
 from gradcli.data import files, npy
-from gradcli.data.array_files import Opened, npz_header, npz_tensor
+from gradcli.data.array_files import OpenFile, npz_header, npz_tensor
 from gradcli.data.arrays import Arrays, sample_shape
 from gradcli.data.cached import locate_cache
 from gradcli.data.facts import Facts
@@ -37,9 +37,9 @@ class NpzSource(Arrays):
         """From the headers; a large archive is prepared now."""
         facts = super().facts()
         if self._is_large:
-            opened: dict[Path, Opened] = {}
+            open_files: dict[Path, OpenFile] = {}
             for name in self._names():
-                self.stored(name, opened)
+                self.read_array(name, open_files)
         return facts
 
     def _names(self) -> list[str]:
@@ -47,10 +47,10 @@ class NpzSource(Arrays):
 
     @cached_property
     def _is_large(self) -> bool:
-        """Whether the arrays are unpacked once; turned ones (Fortran) need all of the memory."""
+        """Whether the arrays are unpacked into prepared data; arrays in Fortran order are not."""
         heads = [self.header(name) for name in self._names()]
-        turned = any(head.fortran and len(head.shape) > 1 for head in heads)
-        return not turned and sum(head.total for head in heads) > files.LARGE
+        transposed = any(head.fortran and len(head.shape) > 1 for head in heads)
+        return not transposed and sum(head.total for head in heads) > files.LARGE
 
     def in_files(self) -> InFiles:
         """What is prepared is mapped."""
@@ -58,15 +58,15 @@ class NpzSource(Arrays):
             return InFiles()
         return InFiles(sample_shape(self.header(self.inputs)), self.targets is not None)
 
-    def stored(self, name: str, opened: dict[Path, Opened]) -> Tensor:
+    def read_array(self, name: str, open_files: dict[Path, OpenFile]) -> Tensor:
         """Mapped from prepared data, or in memory."""
-        return npz_tensor(Path(self.file), name, opened, self.cache, large=self._is_large)
+        return npz_tensor(Path(self.file), name, open_files, self.cache, large=self._is_large)
 
     def header(self, name: str) -> Header:
         """From the first bytes of the array."""
         return npz_header(Path(self.file), name)
 
-    def named(self, name: str) -> str:
+    def title(self, name: str) -> str:
         """The archive, then the array."""
         return f"{shown(self.file)}, {name}"
 

@@ -24,7 +24,7 @@ from gradcli.errors import DataError
 from gradcli.wording import quantity
 
 SPLITS = ("train", "val", "test")
-PORTION = 1 << 20  # numbers that are looked at together
+PORTION = 1 << 20  # numbers that are checked at once
 _DEPTH = 8  # of parts of parts of an array
 _ORDER = "=<" if sys.byteorder == "little" else "=>"
 
@@ -58,14 +58,14 @@ class OwnDataset(ScaledTargets):
     def _samples_by_split(self) -> dict[str, Samples]:
         splits = self.splits()
         if not isinstance(splits, Mapping) or "train" not in splits or set(splits) - set(SPLITS):
-            got = sorted(splits) if isinstance(splits, Mapping) else type(splits).__name__
+            names = sorted(splits) if isinstance(splits, Mapping) else type(splits).__name__
             raise DataError(
                 f"splits() of {type(self).__name__} must give a dict with 'train' and maybe 'val' "
-                f"and 'test', got {got}"
+                f"and 'test', got {names}"
             )
-        streams = {name: one for name, one in splits.items() if _is_stream(one)}
-        pairs = {name: one for name, one in splits.items() if name not in streams}
-        made = {name: _samples(name, pair) for name, pair in pairs.items()}
+        streams = {name: split for name, split in splits.items() if _is_stream(split)}
+        pairs = {name: split for name, split in splits.items() if name not in streams}
+        samples = {name: _samples(name, pair) for name, pair in pairs.items()}
         vars(self)["_mapped"] = {
             name: [mapping_of(array) is not None for array in pair] for name, pair in pairs.items()
         }
@@ -73,10 +73,12 @@ class OwnDataset(ScaledTargets):
             from gradcli.data.own_stream import keep
             from gradcli.data.prepared.cache import cache_folder
 
-            kept = keep(self, streams, self.guarded, cache_folder(None))
-            made |= {name: _samples_of(one.inputs, one.targets) for name, one in kept.items()}
-            vars(self)["_kept"] = kept
-        return {name: made[name] for name in splits}
+            prepared = keep(self, streams, self.guarded, cache_folder(None))
+            samples |= {
+                name: _samples_of(split.inputs, split.targets) for name, split in prepared.items()
+            }
+            vars(self)["_prepared"] = prepared
+        return {name: samples[name] for name in splits}
 
     def guarded(self) -> AbstractContextManager[None]:
         """What tells an error of own code as one sentence."""
@@ -84,10 +86,10 @@ class OwnDataset(ScaledTargets):
 
     def _bound(self, what: str) -> int:
         """One more than the largest index among inputs or targets; none may be negative."""
-        kept = vars(self).get("_kept", {})
+        prepared = vars(self).get("_prepared", {})
         splits = self._samples_by_split.items()
         bounds = [
-            kept[name].bounds[what] if name in kept else _bounds(getattr(split, what))
+            prepared[name].bounds[what] if name in prepared else _bounds(getattr(split, what))
             for name, split in splits
         ]
         least = min(low for low, _ in bounds)
@@ -100,10 +102,10 @@ class OwnDataset(ScaledTargets):
         from gradcli.data.own_hash import sha256_of_tensors  # once there is something to hash
 
         values: dict[str, str | hashes.Later] = {}
-        kept = vars(self).get("_kept", {})
+        prepared = vars(self).get("_prepared", {})
         for name, split in self._samples_by_split.items():
-            if name in kept:
-                values[name] = kept[name].sha256
+            if name in prepared:
+                values[name] = prepared[name].sha256
                 continue
             pair, mapped = (split.inputs, split.targets), any(vars(self)["_mapped"][name])
             values[name] = sha256_of_tensors(name, pair, mapped=mapped)
@@ -133,9 +135,11 @@ class OwnDataset(ScaledTargets):
         """The same splits, on "meta"."""
         del facts
         _ = self._facts
-        kept = vars(self).get("_kept", {})
+        prepared = vars(self).get("_prepared", {})
         return {
-            name: _outlined(split, (True, True) if name in kept else vars(self)["_mapped"][name])
+            name: _outlined(
+                split, (True, True) if name in prepared else vars(self)["_mapped"][name]
+            )
             for name, split in self._samples_by_split.items()
         }
 
@@ -184,15 +188,15 @@ def _samples(name: str, pair: object) -> Samples:
     if not isinstance(pair, tuple) or len(pair) != 2:
         raise DataError(f"split '{name}' must be (inputs, targets), got {type(pair).__name__}")
     arrays = []
-    for given, what in zip(pair, ("inputs", "targets"), strict=True):
-        if (mapping := mapping_of(given)) is not None:
+    for values, what in zip(pair, ("inputs", "targets"), strict=True):
+        if (mapping := mapping_of(values)) is not None:
             from gradcli.data.own_mapping import watch  # few map files themselves
 
             watch(*mapping)
-        tensor = given if isinstance(given, engine.Tensor) else wrapped(given)
+        tensor = values if isinstance(values, engine.Tensor) else wrapped(values)
         if tensor is None or not tensor.shape:
-            found = getattr(given, "shape", type(given).__name__)
-            raise DataError(f"{what} of split '{name}' must be a tensor with samples, got {found}")
+            shape = getattr(values, "shape", type(values).__name__)
+            raise DataError(f"{what} of split '{name}' must be a tensor with samples, got {shape}")
         arrays.append(tensor.detach().contiguous())
     inputs, targets = arrays
     if inputs.shape[0] != targets.shape[0] or not inputs.shape[0]:
@@ -220,22 +224,22 @@ _SHARED = {
 }
 
 
-def wrapped(given: object) -> Tensor | None:
-    """A tensor over the memory of an array, mapped or not, which is only read; None of no array."""
+def wrapped(values: object) -> Tensor | None:
+    """A tensor that shares the memory of an array, read-only; None where it is no array."""
     try:
-        view = memoryview(given)  # type: ignore[arg-type]
+        view = memoryview(values)  # type: ignore[arg-type]
     except (TypeError, BufferError):
         return None
     dtype = _SHARED.get((view.format.lstrip(_ORDER), view.itemsize))
     if dtype is None or not view.c_contiguous or not view.nbytes:
-        return engine.tensor(given)
+        return engine.tensor(values)
     return engine.frombuffer(view, dtype=dtype).reshape(tuple(view.shape or ()))
 
 
 def _outlined(split: Samples, mapped: Sequence[bool]) -> Samples:
     inputs, targets = (
-        imagined(one.shape, one.dtype, mapped=elsewhere)
-        for one, elsewhere in zip((split.inputs, split.targets), mapped, strict=True)
+        imagined(tensor.shape, tensor.dtype, mapped=elsewhere)
+        for tensor, elsewhere in zip((split.inputs, split.targets), mapped, strict=True)
     )
     return replace(split, inputs=inputs, targets=targets)
 

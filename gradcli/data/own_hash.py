@@ -30,7 +30,7 @@ class TensorReading(Later):
 
     def __init__(self, split: str, tensors: Sequence[Tensor], size: int) -> None:
         super().__init__(f"hashing split '{split}'", size)
-        self._unread: list[memoryview[Any]] = [one.memoryview().cast("B") for one in tensors]
+        self._unread: list[memoryview[Any]] = [tensor.memoryview().cast("B") for tensor in tensors]
 
     def read(self) -> None:
         """Read them to the end."""
@@ -42,8 +42,8 @@ class TensorReading(Later):
                     digest.update(block)  # lets other threads run
                     self._bytes += len(block)
             self._sha256 = digest.hexdigest()
-        except Exception as error:  # whoever waits for the hash is told
+        except Exception as error:  # raised where the hash is awaited
             self.fault = error
         finally:
             self._unread = []
-            self._ended.set()
+            self._end.set()

@@ -20,7 +20,7 @@ _watched: dict[int, tuple[weakref.ref[mmap], Path, FileIdentity, int, Guard]] = 
 def watch(memory: mmap, name: object) -> None:
     """Look after a file as long as its memory is there; `name` is its path, where that is known.
 
-    Zeros take the place of what is cut off, and whoever looks out is told; without a guard the
+    Zeros take the place of what is cut off, and the watching guard notes it; without a guard the
     system would end the process.
     """
     number = id(memory)
@@ -38,7 +38,7 @@ def watch(memory: mmap, name: object) -> None:
 def _has_file(memory: mmap) -> bool:
     try:
         memory.size()
-    except (OSError, ValueError):  # memory of nobody's, or a file that Python does not keep
+    except (OSError, ValueError):  # memory of no object, or a file that Python does not hold open
         return False
     return True
 
@@ -49,12 +49,12 @@ def _forget(number: int, guard: Guard) -> None:
 
 
 def check_watched(closely: bool) -> None:
-    """Raise unless these files are as they were when they were first seen."""
+    """Raise where a file has changed since it was first used."""
     for reference, path, identity, address, guard in list(_watched.values()):
         memory = reference()
         if memory is not None:
-            one = Mapping(path, identity, memory, 0, address, len(memory), guard, alone=True)
-            one.check(closely and identity is not _NAMELESS)
+            mapping = Mapping(path, identity, memory, 0, address, len(memory), guard, alone=True)
+            mapping.check(closely and identity is not _NAMELESS)
 
 
 hashes.lookouts.append(check_watched)

@@ -77,31 +77,31 @@ def _code_of(source: Any) -> Path:
 
 
 def _recipe(source: Any, code: Path, lengths: Mapping[str, int], cache: Path) -> Recipe:
-    """Fields, lengths and code decide, and the files that fields name."""
+    """The recipe: fields, lengths, code, and the files that fields name."""
     sources, keys = {"code": (code, sha256_of(code, cache=cache))}, {}
-    for one in fields(source):
-        if one.name in _LATER:
+    for field in fields(source):
+        if field.name in _LATER:
             continue
-        value = getattr(source, one.name)
+        value = getattr(source, field.name)
         if not isinstance(value, Path):
-            keys[one.name] = repr(value)
+            keys[field.name] = repr(value)
         elif value.is_dir():
-            keys[one.name] = listing_of(value, files_below(value))[0]
+            keys[field.name] = listing_of(value, files_below(value))[0]
         else:
-            sources[f"field {one.name}"] = (value, sha256_of(value, cache=cache))
+            sources[f"field {field.name}"] = (value, sha256_of(value, cache=cache))
         for number, path in enumerate(_files_in(value)):
-            sources[f"field {one.name}[{number}]"] = (path, sha256_of(path, cache=cache))
+            sources[f"field {field.name}[{number}]"] = (path, sha256_of(path, cache=cache))
     content = {"class": type(source).__name__, "fields": keys, "lengths": dict(lengths)}
     return Recipe(READER, VERSION, content, sources)
 
 
 def _files_in(value: object) -> Iterator[Path]:
-    """Files that a field names without being a Path: own code is likely to read them."""
+    """Files that a field names as text: own code is likely to read them."""
     if isinstance(value, str) and os.path.isfile(value):  # noqa: PTH113 -- any text, no OSError
         yield Path(value)
     elif isinstance(value, list | tuple):
-        for one in value:
-            yield from _files_in(str(one) if isinstance(one, Path) else one)
+        for item in value:
+            yield from _files_in(str(item) if isinstance(item, Path) else item)
     elif isinstance(value, Mapping):
         yield from _files_in([*value.values()])
 

@@ -22,12 +22,12 @@ from gradcli.packages import version
 # What is decoded at each start: fewer pictures than these that take less memory.
 SMALL_FILES, SMALL_BYTES = 1000, 64 << 20
 READER, VERSION = "pictures", 1  # of prepared data
-_NAMED = 20  # pictures that cannot be read, in one message
+_MOST_NAMES = 20  # pictures that cannot be read, in one message
 _TOGETHER = 1024  # pictures that are handed to the threads at once
 
 
 def is_small(count: int, shape: Sequence[int]) -> bool:
-    """Whether so many pictures are decoded at each start."""
+    """Whether pictures are few enough to decode at each start."""
     return count <= SMALL_FILES and count * math.prod(shape) <= SMALL_BYTES
 
 
@@ -86,10 +86,10 @@ def picture_in(path: Path, size: int, color: str) -> tuple[Picture, str]:
 def decode_into(
     pixels: memoryview[Any], files: PictureFiles, advance: Callable[[int], object]
 ) -> tuple[str, Counter[str]]:
-    """Put the pictures beside each other; gives the hash of all files and what is lost of them."""
+    """Decode the pictures into `pixels`; return the hash of all files and counts of losses."""
     each, size = math.prod(files.shape), files.shape[-1]
 
-    def put(place: int) -> tuple[str, tuple[str, ...]] | DataError:
+    def decode(place: int) -> tuple[str, tuple[str, ...]] | DataError:
         try:
             picture, sha256 = picture_in(files.paths[place], size, files.color)
         except DataError as error:
@@ -98,27 +98,27 @@ def decode_into(
         return sha256, picture.losses
 
     digest, losses, wrong = hashlib.sha256(), Counter[str](), dict[Path, DataError]()
-    for path, one in zip(files.paths, _in_threads(put, len(files.paths)), strict=True):
+    for path, result in zip(files.paths, _in_threads(decode, len(files.paths)), strict=True):
         advance(1)
-        if isinstance(one, DataError):
-            wrong[path] = one
-            if len(wrong) > _NAMED:
+        if isinstance(result, DataError):
+            wrong[path] = result
+            if len(wrong) > _MOST_NAMES:
                 break
             continue
-        sha256, lost = one
+        sha256, reductions = result
         digest.update(_line(sha256, files.name(path)))
-        losses.update(lost)
+        losses.update(reductions)
     if wrong:
         raise _refusal(files, wrong)
     return digest.hexdigest(), losses
 
 
 def _refusal(files: PictureFiles, wrong: Mapping[Path, DataError]) -> DataError:
-    """An error at the first of the pictures that cannot be read, which names the others too."""
-    first, *others = sorted(wrong, key=os.fsencode)
-    names = [shown(files.name(path)) for path in others]
+    """An error about the first picture that cannot be read, which names the others too."""
+    first, *rest = sorted(wrong, key=os.fsencode)
+    names = [shown(files.name(path)) for path in rest]
     notes = (f"these cannot be read either: {', '.join(names)}",) if names else ()
-    more = ("there may be more: the reading ended here",) if len(wrong) > _NAMED else ()
+    more = ("there may be more: the reading ended here",) if len(wrong) > _MOST_NAMES else ()
     error = wrong[first]
     cure = f"replace what is damaged, or take it out of {shown(files.folder)}"
     return DataError(error.message, code=error.code, notes=(*error.notes, *notes, *more, cure))

@@ -14,7 +14,7 @@ _RUN_LENGTHS = (1, 2)  # of the ways in which a BMP is packed
 def sides_before_opening(data: bytes) -> tuple[int, int] | None:
     """Width and height of a file that Pillow would make memory for as soon as it opens it.
 
-    A ValueError with the reason where the file begins like such a one and goes on otherwise.
+    A ValueError with the reason where the file begins like one of these but does not go on like it.
     """
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return _size_of_webp(data)

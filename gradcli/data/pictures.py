@@ -46,7 +46,7 @@ class Pictures:
         if self.size is not None and not 1 <= self.size <= 1 << 14:
             raise ConfigError(f"size must be 1 to {1 << 14}, got {self.size}", code="E104")
 
-    def shown_facts(self, facts: Facts) -> Facts:
+    def model_facts(self, facts: Facts) -> Facts:
         """The facts of the stored images, as a model sees them."""
         shape = self._padded_shape(facts.input)
         if self.augment and len(shape) != 3:
@@ -69,9 +69,9 @@ class Pictures:
             )
         return (shape[0], self.size, self.size)
 
-    def shown(self, dataset: LoadedData) -> LoadedData:
-        """Stored images and their splits, as a model sees them."""
-        facts = self.shown_facts(dataset.facts)
+    def model_view(self, dataset: LoadedData) -> LoadedData:
+        """The dataset as a model sees it: images padded to its input, splits with its targets."""
+        facts = self.model_facts(dataset.facts)
         splits: dict[str, Samples] = {}
         for name, split in dataset.splits.items():
             assert isinstance(split, Samples)
@@ -116,8 +116,8 @@ class Pictures:
 
     def outline(self, facts: Facts) -> dict[str, Split]:
         """The splits as `load` makes them, on "meta"."""
-        stored = facts if self.target == "label" else replace(facts, target=())
-        splits = outlined(stored, *self.stored_types(), self.in_files())
+        file_facts = facts if self.target == "label" else replace(facts, target=())
+        splits = outlined(file_facts, *self.stored_types(), self.in_files())
         split: SplitMap = getattr(self, "split", None) or {}
         if stratify_of(split):
             for name in splits.keys() & split.keys():
@@ -177,7 +177,7 @@ class KnownPictures(Pictures):
     NAME: ClassVar[str]
     USUAL: ClassVar[tuple[Statistic, Statistic]]  # mean and deviation, in 0..1
     CHANNELS: ClassVar[int]
-    CONTENTS: ClassVar[str]  # what belongs into the folder, in words
+    CONTENTS: ClassVar[str]  # what belongs in the folder, for messages
 
     dir: Annotated[str | None, "folder of the files; left out: the nearest datasets/NAME"] = None
     split: Annotated[

@@ -66,12 +66,12 @@ def check(data: bytes) -> None:
     (_, header), *chunks = _chunks(data)
     if header[9] == PALETTE and all(kind != b"PLTE" for kind, _ in chunks):
         raise ValueError("its colours are numbers of a palette that is not there")
-    needed, there = _bytes_of_rows(header), 0
+    expected, unpacked = _bytes_of_rows(header), 0
     for count in _unpacked(content for kind, content in chunks if kind == b"IDAT"):
-        there += count
-        if there >= needed:
+        unpacked += count
+        if unpacked >= expected:
             return
-    raise ValueError(f"its rows need {quantity(needed, 'byte')}, {there} are there")
+    raise ValueError(f"its rows need {quantity(expected, 'byte')}, {unpacked} are there")
 
 
 def _chunks(data: bytes) -> Iterator[tuple[bytes, memoryview]]:
@@ -83,9 +83,9 @@ def _chunks(data: bytes) -> Iterator[tuple[bytes, memoryview]]:
         length = int.from_bytes(view[at : at + 4])
         kind, end = bytes(view[at + 4 : at + 8]), at + 8 + length
         if end + 4 > len(data):
-            raise ValueError(f"it ends at byte {len(data)}, inside its chunk {_shown(kind)}")
+            raise ValueError(f"it ends at byte {len(data)}, inside its chunk {_chunk_name(kind)}")
         if zlib.crc32(view[at + 4 : end]) != int.from_bytes(view[end : end + 4]):
-            raise ValueError(f"the checksum of its chunk {_shown(kind)} at byte {at} is wrong")
+            raise ValueError(f"the checksum of its chunk {_chunk_name(kind)} at byte {at} is wrong")
         yield kind, view[at + 8 : end]
         if kind == b"IEND":
             return
@@ -93,12 +93,12 @@ def _chunks(data: bytes) -> Iterator[tuple[bytes, memoryview]]:
     raise ValueError(f"it has more than {_MOST_CHUNKS} chunks")
 
 
-def _shown(kind: bytes) -> str:
+def _chunk_name(kind: bytes) -> str:
     return kind.decode("ascii") if kind.isalpha() else kind.hex(" ")
 
 
 def _bytes_of_rows(header: memoryview) -> int:
-    """What the unpacked rows need, each with a byte in front that says how it is filtered."""
+    """Bytes of the unpacked rows, each with a byte for its filter in front."""
     width, height = int.from_bytes(header[:4]), int.from_bytes(header[4:8])
     bits = header[8] * COLORS[header[9]][0]
     passes = PASSES if header[12] else ((0, 0, 1, 1),)

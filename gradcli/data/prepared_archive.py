@@ -18,7 +18,7 @@ def array_in(path: Path, name: str, cache: Path) -> tuple[Tensor, Loaded]:
     """An array mapped from prepared data, and what is known of its archive.
 
     Raises:
-        DataError: the archive is damaged or a bomb, or a number is none of float32.
+        DataError: the archive is damaged or a bomb, or a number is outside float32.
     """
 
     def blocks() -> tuple[int, Iterator[Tensor]]:

@@ -27,14 +27,14 @@ from gradcli.wording import quantity
 
 VERSION = 1  # of prepared data
 BLOCK = 1 << 20  # bytes of rows that are read at once
-TURNED = 16 << 20  # of those that lie scattered: the more at once, the longer are the stretches
+TRANSPOSE_BYTES = 16 << 20  # at once: the more, the longer are the stretches that are read
 
 
 def npy_array(path: Path, header: npy.Header, cache: Path) -> tuple[Tensor, Loaded]:
     """The numbers of an .npy file mapped from prepared data, and what is known of it.
 
     Raises:
-        DataError: a number is none of float32 or int64.
+        DataError: a number is outside float32 or int64.
     """
     scattered = header.fortran and len(header.shape) > 1
     read_blocks = _scattered_blocks if scattered else _npy_blocks
@@ -46,7 +46,7 @@ def idx_array(path: Path, header: idx.Header, cache: Path) -> tuple[Tensor, Load
     """The numbers of an IDX file mapped from prepared data, and what is known of it.
 
     Raises:
-        DataError: it is damaged or a bomb, or a number is none.
+        DataError: the file is damaged or a bomb, or a number is NaN or infinite.
     """
     rows = Rows("idx", VERSION, {}, lambda: (header.shape[0], _idx_blocks(path, header)))
     return rows_in(path, rows, cache)
@@ -92,10 +92,10 @@ def _rows(path: Path, header: npy.Header | idx.Header, item: int) -> Iterator[by
     """The bytes of all rows behind the header, several whole ones at a time."""
     size = _width(header, item)
     size *= max(1, BLOCK // size)
-    rest, skipped, missing = bytearray(), header.length, header.total - header.length
+    rest, skip, missing = bytearray(), header.length, header.total - header.length
     for piece in pieces_of(path):
-        rest += piece[skipped:]
-        skipped -= min(skipped, len(piece))
+        rest += piece[skip:]
+        skip -= min(skip, len(piece))
         begin = 0
         while len(rest) - begin >= size:
             yield bytes(rest[begin : begin + size])
@@ -106,8 +106,8 @@ def _rows(path: Path, header: npy.Header | idx.Header, item: int) -> Iterator[by
             break
     if len(rest) != missing:
         what = f"expected {quantity(header.total, 'byte')} from the header ({header})"
-        got = "fewer" if len(rest) < missing else "more"
-        raise DataError(f"{shown(path)}: {what}, got {got}", code="E302")
+        difference = "fewer" if len(rest) < missing else "more"
+        raise DataError(f"{shown(path)}: {what}, got {difference}", code="E302")
     if rest:
         yield bytes(rest)
 
@@ -116,7 +116,7 @@ def _scattered_blocks(path: Path, header: npy.Header) -> Iterator[Tensor]:
     """Rows of an array whose columns lie one behind the other."""
     item, (count, *inner) = int(header.type[1]), header.shape
     columns, source = math.prod(inner), shown(path)
-    most = max(1, TURNED // (columns * item))
+    most = max(1, TRANSPOSE_BYTES // (columns * item))
     with path.open("rb", buffering=0) as file:
         for first in range(0, count, most):
             rows = min(most, count - first)

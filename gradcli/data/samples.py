@@ -132,7 +132,7 @@ class Samples:
 
 @dataclass(frozen=True)
 class InFiles:
-    """What of samples is mapped where it lies, and takes no memory of its own.
+    """What parts of samples are mapped from files, and take no memory of their own.
 
     Attributes:
         inputs: the shape of a sample in its file; None where they are in memory.
@@ -151,25 +151,25 @@ def outlined(
     std: Statistic,
     mapped: InFiles = InFiles(),  # noqa: B008 -- it never changes
 ) -> dict[str, Samples]:
-    """Splits of so many samples on "meta", as `tensor_of` keeps numbers of these types."""
-    stored, types = mapped.inputs or facts.input, (_stored_type(inputs), _stored_type(targets))
+    """Splits on "meta" with the sizes of `facts`, in the types that `tensor_of` has for these."""
+    shape, types = mapped.inputs or facts.input, (_stored_type(inputs), _stored_type(targets))
     with engine.device("meta"):
         return {
             name: Samples(
-                imagined((size, *stored), types[0], mapped=mapped.inputs is not None),
+                imagined((size, *shape), types[0], mapped=mapped.inputs is not None),
                 imagined((size, *facts.target), types[1], mapped=mapped.targets),
                 scale,
                 mean,
                 std,
-                frame=framed(stored, facts.input) if mapped.inputs is not None else None,
+                frame=framed(shape, facts.input) if mapped.inputs is not None else None,
             )
             for name, size in facts.sizes.items()
         }
 
 
-def framed(stored: Sequence[int], frame: Sequence[int]) -> tuple[int, ...] | None:
-    """What samples of this shape are padded to; None where they are not."""
-    return None if tuple(stored) == tuple(frame) else tuple(frame)
+def framed(shape: Sequence[int], frame: Sequence[int]) -> tuple[int, ...] | None:
+    """The shape that samples are padded to; None where they need no padding."""
+    return None if tuple(shape) == tuple(frame) else tuple(frame)
 
 
 def imagined(shape: Sequence[int], dtype: DType, *, mapped: bool) -> Tensor:

@@ -28,11 +28,11 @@ class _Reading:
         """The table of a source, read unless it is the last one."""
         key = _key(source)
         if self._last is None or self._last[0] != key:
-            self._last = None  # two are never kept at once
+            self._last = None  # frees the last table before the next is read
             loaded = {role: load(path) for role, path in source.places().items()}
             train, tests = of_split("train", loaded), of_split("test", loaded)
-            hashes = {role: one.sha256 for role, one in loaded.items()}
-            about = hashes, tuple(note for one in loaded.values() for note in one.notes())
+            hashes = {role: file.sha256 for role, file in loaded.items()}
+            about = hashes, tuple(note for file in loaded.values() for note in file.notes())
             again = partial(open_files, train, shown(source.file), source.delimiter)
             fitted = FittedTable.of(source, again(), again)
             if tests:

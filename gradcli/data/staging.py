@@ -30,9 +30,9 @@ class Staging(Protocol):
         """The same samples where they are, whose batches go to a device."""
 
 
-def gathered(stored: Tensor, places: Tensor, device: str | None) -> Tensor:
-    """The rows at these places, on a device where one is named; else where they are stored."""
-    rows = engine.index_select(stored, 0, places)
+def gathered(tensor: Tensor, places: Tensor, device: str | None) -> Tensor:
+    """The rows at these places, moved to `device` unless that is None."""
+    rows = engine.index_select(tensor, 0, places)
     if device is None:
         return rows
     return rows.clone() if device == META else rows.to(device)
@@ -43,19 +43,19 @@ def all_stored(splits: Mapping[str, Split]) -> list[Tensor]:
     tensors = {}
     for split in splits.values():
         if isinstance(split, Staging):
-            for one in vars(getattr(split, "plain", split)).values():
-                if isinstance(one, Tensor):
-                    tensors[id(one.array.storage), one.array.offset, one.shape] = one
+            for value in vars(getattr(split, "plain", split)).values():
+                if isinstance(value, Tensor):
+                    tensors[id(value.array.storage), value.array.offset, value.shape] = value
     return list(tensors.values())
 
 
 def nbytes(splits: Mapping[str, Split]) -> int:
-    """What these splits take on a device."""
-    return sum(one.numel() * one.dtype.size for one in all_stored(splits))
+    """Bytes of these splits on a device."""
+    return sum(tensor.numel() * tensor.dtype.size for tensor in all_stored(splits))
 
 
 def why_staged(splits: Mapping[str, Split], free: int | None) -> str:
-    """Why these splits stay on the host where a GPU has so many bytes free; empty: they do not."""
+    """Why these splits stay on the host of a GPU with `free` bytes; empty where they do not."""
     from gradcli.engine.device.gpu.device import MOST_COUNTED
 
     if not all(isinstance(split, Staging) for split in splits.values()):
@@ -63,7 +63,7 @@ def why_staged(splits: Mapping[str, Split], free: int | None) -> str:
     size = nbytes(splits)
     if free is not None and size > SHARE * free:
         return f"more than {SHARE:.0%} of the {byte_size(free)} that it has free"
-    if any(one.numel() > MOST_COUNTED for one in all_stored(splits)):
+    if any(tensor.numel() > MOST_COUNTED for tensor in all_stored(splits)):
         return f"and its kernels count no more than {MOST_COUNTED:,} elements of a tensor"
     return ""
 
@@ -81,7 +81,7 @@ def placed(
 ) -> tuple[dict[str, Split], tuple[str, ...]]:
     """The same splits in a device's memory; where they are if they are large, and a line of it.
 
-    No more than `memory` bytes are to be used there, if there is such a limit.
+    `memory` limits the bytes to use there; None: no limit.
     """
     free = free_on(device, memory)
     why = "" if free is None else why_staged(splits, free)

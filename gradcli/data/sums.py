@@ -35,20 +35,20 @@ class Sums:
 
 
 def parsed(data: bytes, folder: Path, source: str) -> Sums:
-    """The list in `data`, which lies in `folder`.
+    """Parse the list in `data`, a file of `folder`.
 
-    A name leads to a file from that folder, or from one above it, as `sha256sum data/*` writes it.
+    A name is relative to that folder, or to one above it, as `sha256sum data/*` writes it.
     """
     sums, numbers = Sums(), dict[str, int]()
     folders = {PurePath(os.path.abspath(folder)), PurePath(os.path.realpath(folder))}  # noqa: PTH100
     for number, sha256, name in _entries(data, source):
         bare = PurePath(name).name
-        if not any(_lies_in(name, folder, one) for one in folders):
+        if not any(_lies_in(name, folder, parent) for parent in folders):
             if not os.path.lexists(folder / name):
                 sums.elsewhere[bare] = name
         elif sums.files.setdefault(bare, sha256) != sha256:
             raise DataError(
-                f"{source}:{number}: {_shown(bare)} has another sha256 in line {numbers[bare]}",
+                f"{source}:{number}: {_escape(bare)} has another sha256 in line {numbers[bare]}",
                 code="E303",
                 notes=("keep the line of the file that is meant",),
             )
@@ -90,5 +90,5 @@ def _lies_in(name: str, folder: Path, path: PurePath) -> bool:
     return path.parts[-len(outer) :] == outer and not os.path.lexists(folder / name)
 
 
-def _shown(name: str) -> str:
+def _escape(name: str) -> str:
     return ascii(name)

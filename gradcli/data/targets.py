@@ -19,8 +19,8 @@ from gradcli.wording import listed, quantity
 if TYPE_CHECKING:
     from gradcli.data.dataset import LoadedData, Split
 
-PORTION = 1 << 16  # stored targets looked at together
-NAMED = 10  # classes in a warning
+PORTION = 1 << 16  # stored targets in one portion
+MOST_NAMES = 10  # classes in a warning
 FLOAT32_STEP = 2**-23  # between two numbers, as a share of them
 PICTURES = 256  # samples that are made for their targets
 
@@ -50,7 +50,7 @@ def with_targets(dataset: LoadedData) -> LoadedData:
 
 
 def absent_classes(facts: Facts | None, splits: Mapping[str, Split]) -> dict[str, list[str]]:
-    """The classes of which a split has no sample, by its name; nothing of texts."""
+    """The classes without a sample, by the name of the split; empty for texts."""
     if facts is None or facts.classes is None or facts.target:
         return {}
     names = facts.labels or [str(number) for number in range(facts.classes)]
@@ -63,12 +63,12 @@ def absent_classes(facts: Facts | None, splits: Mapping[str, Split]) -> dict[str
 
 
 def target_notes(dataset: LoadedData, absent: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """A warning for each split without some of the classes, and for values that are too alike."""
+    """Warnings: splits that lack classes, and values too close together for float32."""
     for split, classes in absent.items():
-        named = listed(map(repr, classes), NAMED)
+        names = listed(map(repr, classes), MOST_NAMES)
         yield (
             f"warning: the split '{split}' has no sample of {len(classes)} of "
-            f"{quantity(dataset.facts.classes or 0, 'class')}: {named}"
+            f"{quantity(dataset.facts.classes or 0, 'class')}: {names}"
         )
     fitted = _fitted(dataset.facts)
     for number, (mean, std) in enumerate(zip(fitted.mean, fitted.std, strict=True)):
@@ -82,12 +82,12 @@ def target_notes(dataset: LoadedData, absent: Mapping[str, Sequence[str]]) -> It
 
 
 def _fitted(facts: Facts) -> TargetFacts:
-    """What is known of the training split's targets; nothing of an own dataset's."""
+    """The facts of the training split's targets; empty for an own dataset."""
     return getattr(facts, "targets", None) or TargetFacts()
 
 
 def fit_targets(dataset: LoadedData) -> TargetFacts:
-    """What the targets of the training split are like; of pictures nothing is said."""
+    """Facts of the targets of the training split; empty for pictures."""
     split, facts = dataset.splits["train"], dataset.facts
     kinds = facts.classes or facts.vocab
     if kinds is not None:
@@ -129,14 +129,14 @@ def column_means(split: Split, around: Tensor | None = None) -> Tensor:
 
 
 def portions(split: Split) -> Iterator[Tensor]:
-    """All targets of a split, some samples at a time; tokens of a text once each."""
+    """All targets of a split, in portions; each token of a text once."""
     if isinstance(split, TokenWindows):
         yield from split.target_portions()
         return
-    stored = getattr(split, "stored_targets", None)
-    if stored is not None:
-        for begin in range(0, stored.shape[0], PORTION):
-            yield stored[begin : begin + PORTION]
+    tensor = getattr(split, "stored_targets", None)
+    if tensor is not None:
+        for begin in range(0, tensor.shape[0], PORTION):
+            yield tensor[begin : begin + PORTION]
         return
     for begin in range(0, split.size, PICTURES):
         end = min(begin + PICTURES, split.size)

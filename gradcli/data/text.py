@@ -124,12 +124,12 @@ class TextSource(Cached):
     def locate(self, root: Path) -> TextSource:
         """The paths made absolute."""
         if self.unit != "bpe":
-            file, named = str(locate(self.file, root)), self.tokenizer
+            file, tokenizer = str(locate(self.file, root)), self.tokenizer
         else:
             from gradcli.data.bpe.source import located  # its library is an extra
 
-            file, named = located(self.file, self.tokenizer, root)
-        return replace(self, file=file, tokenizer=named, cache=locate_cache(self.cache, root))
+            file, tokenizer = located(self.file, self.tokenizer, root)
+        return replace(self, file=file, tokenizer=tokenizer, cache=locate_cache(self.cache, root))
 
     def facts(self) -> Facts:
         """From the whole text."""
@@ -163,7 +163,7 @@ class TextSource(Cached):
         }
 
     def _parts(self, length: int) -> dict[str, range]:
-        """Where the splits of so many tokens lie."""
+        """The ranges of the splits of `length` tokens."""
         return cut(self.split or DEFAULT_SPLIT, length)
 
     def load(self) -> LoadedData:
@@ -214,7 +214,7 @@ class TextSource(Cached):
         return sizes
 
     def misfits(self, facts: DataFacts) -> Iterator[tuple[str, str]]:
-        """Fields of facts that are not of such a text, each with what is expected."""
+        """Fields of facts that do not fit this text, each with what is expected."""
         if facts.unit != self.unit:
             yield "unit", f"expected '{self.unit}'"
         for field, shape in (("input", facts.input), ("target", facts.target)):

@@ -20,7 +20,7 @@ from gradcli.errors import DataError
 
 WIDTHS = {"uint8": 1, "uint16": 2, "int32": 4, "uint32": 4}  # bytes of a token
 BLOCK = 1 << 16  # tokens that are counted together
-COUNTED = 1 << 24  # tokens that are counted all; of more, so many in blocks evenly spaced
+COUNT_LIMIT = 1 << 24  # tokens; of more, count so many in evenly spaced blocks
 
 
 def stored_as(width: int) -> tuple[DType, tuple[int, ...]]:
@@ -132,7 +132,7 @@ class TokenWindows:
         return self._starts(indices.reshape(-1, 1)) + steps
 
     def _starts(self, indices: Tensor) -> Tensor:
-        """The first token of each window, (B, 1): behind each cut it lies so much further on."""
+        """The first token of each window, (B, 1): it jumps ahead at each cut."""
         origins = [piece.start - piece.window * self.stride for piece in self.pieces]
         starts = indices * self.stride + origins[0]
         if len(origins) == 1:
@@ -145,32 +145,32 @@ class TokenWindows:
     def target_portions(self) -> Iterator[Tensor]:
         """Tokens to be counted: all, or blocks of them evenly spaced; a foreign one is refused."""
         ends = list(accumulate(piece.stop - piece.start for piece in self.pieces))
-        if ends[-1] <= COUNTED:
+        if ends[-1] <= COUNT_LIMIT:
             for start, stop in self._blocks():
-                yield self._checked(start, stop)
+                yield self._read_checked(start, stop)
             return
         for begin in _begins(ends[-1]):
             number = bisect_right(ends, begin)
             piece = self.pieces[number]
             start = piece.stop - (ends[number] - begin)
-            yield self._checked(start, min(start + BLOCK, piece.stop))
+            yield self._read_checked(start, min(start + BLOCK, piece.stop))
 
     def look(self, indices: Tensor) -> None:
         """Raise if a window holds what is no token, with its file and place."""
         for first, *_ in self._places(indices).tolist():
-            self._checked(first, first + self.context + 1)
+            self._read_checked(first, first + self.context + 1)
 
     def look_at_all(self) -> None:
         """The same of all tokens."""
         for start, stop in self._blocks():
-            self._checked(start, stop)
+            self._read_checked(start, stop)
 
     def _blocks(self) -> Iterator[tuple[int, int]]:
         for piece in self.pieces:
             for start in range(piece.start, piece.stop, BLOCK):
                 yield start, min(start + BLOCK, piece.stop)
 
-    def _checked(self, start: int, stop: int) -> Tensor:
+    def _read_checked(self, start: int, stop: int) -> Tensor:
         tokens = whole(self.rows[start:stop])
         if tokens.device != "meta" and (
             tokens.amin().item() < 0 or tokens.amax().item() >= self.vocab
@@ -193,5 +193,5 @@ class TokenWindows:
 
 def _begins(total: int) -> Iterator[int]:
     """Where the blocks begin that are counted of many tokens: a function of their number alone."""
-    blocks = COUNTED // BLOCK
+    blocks = COUNT_LIMIT // BLOCK
     yield from (number * (total - BLOCK) // (blocks - 1) for number in range(blocks))

@@ -179,7 +179,7 @@ class TokenSource:
         return starts_of([self._size(path) for path in paths])[-1] // self._width
 
     def load(self) -> LoadedData:
-        """All files mapped; a thread reads them for their hashes, and for what is no token."""
+        """Map all files; a thread reads them for their hashes and checks their tokens."""
         from gradcli.data.prepared.number_checks import Below
         from gradcli.data.prepared.reading import FileReading, begin
 
@@ -193,7 +193,7 @@ class TokenSource:
                 role = begins if len(paths) == 1 else f"{begins}[{number}]"
                 readings[role], places[role] = FileReading(path, identity, question), str(path)
         splits = self._splits(rows)
-        begin([one for one in readings.values() if isinstance(one, FileReading)])
+        begin([reading for reading in readings.values() if isinstance(reading, FileReading)])
         return LoadedData(
             source=self,
             facts=DataFacts.of(self.facts()),
@@ -232,7 +232,7 @@ class TokenSource:
                 yield field, f"expected [{self.context}], the context"
 
     def _whole(self, path: Path) -> TokenWindows:
-        """All of another file, cut end to end, each token looked at."""
+        """All of another file in windows end to end, each token checked."""
         source = replace(self, file=str(path), stride=None, val_file=None, split={"train": "100%"})
         rows = self._mapped(self._identities([path]))
         split = source._splits({"train": rows})["train"]

@@ -42,11 +42,11 @@ class Transforms:
         """The inputs of a model.
 
         Raises:
-            DataError: a sample that is not like those that the model was trained on.
+            DataError: a sample is not like the training data.
         """
         facts, source, paths = self._facts, self._source, self.files(samples)
         if paths:
-            in_each = (readable_in(one, source)[0] if one.is_dir() else [one] for one in paths)
+            in_each = (readable_in(path, source)[0] if path.is_dir() else [path] for path in paths)
             files = [file for several in in_each for file in several]
             return engine.cat([source.new_inputs(file, facts).inputs[:] for file in files])
         if facts.missing is not None:
@@ -59,17 +59,17 @@ class Transforms:
         return array_inputs(samples, facts)
 
     def files(self, samples: Any) -> list[Path]:
-        """The files and folders that the samples are, if they are any."""
+        """The files and folders among the samples; empty where the samples are data."""
         several = samples if isinstance(samples, list | tuple) else [samples]
         kinds = os.PathLike if self._facts.unit is not None else str | os.PathLike
-        files = [Path(one) for one in several if isinstance(one, kinds)]
+        files = [Path(sample) for sample in several if isinstance(sample, kinds)]
         if files and len(files) < len(several):
             raise DataError(f"{HERE}: expected files alone, found others among them", code="E305")
         return files
 
 
 def row_inputs(samples: Any, facts: DataFacts) -> Tensor:
-    """Rows of a table; columns that were not trained on are not looked at."""
+    """Rows of a table; columns that the model was not trained on are ignored."""
     rows = [samples] if isinstance(samples, Mapping) else samples
     if not isinstance(rows, Sequence) or not all(isinstance(row, Mapping) for row in rows):
         raise DataError(
@@ -86,7 +86,9 @@ def row_inputs(samples: Any, facts: DataFacts) -> Tensor:
     columns = {name: [_cell(row[name]) for row in rows] for name in facts.columns}
     if not rows:
         return engine.zeros(0, *facts.input)
-    roles = roles_of([one.name for one in facts.numeric], [one.name for one in facts.category])
+    roles = roles_of(
+        [column.name for column in facts.numeric], [column.name for column in facts.category]
+    )
     gaps = Gaps(facts.missing or "error", {})
     table = collect(CellsReader(HERE, columns), roles, gaps, first=0)
     return Encoder.of(facts).encode(table)
@@ -117,15 +119,15 @@ def _tokens(text: Any, facts: DataFacts, source: Source) -> Any:
 
 
 def array_inputs(samples: Any, facts: DataFacts) -> Tensor:
-    """Pictures, arrays or indices: one of the shape that was trained on, or several."""
-    x, stored = as_tensor(samples), facts.stored or facts.input
-    plain = stored[1:] if stored[0] == 1 and len(stored) == 3 else stored  # (H, W) is one channel
-    if x.shape not in (stored, plain) and x.shape[1:] not in (stored, plain):
+    """Pictures, arrays or indices: one sample of the training shape, or several."""
+    x, shape = as_tensor(samples), facts.stored or facts.input
+    plain = shape[1:] if shape[0] == 1 and len(shape) == 3 else shape  # (H, W) is one channel
+    if x.shape not in (shape, plain) and x.shape[1:] not in (shape, plain):
         raise DataError(
-            f"{HERE}: expected {stored} or (N, {', '.join(map(str, stored))}), got {x.shape}",
+            f"{HERE}: expected {shape} or (N, {', '.join(map(str, shape))}), got {x.shape}",
             code="E305",
         )
-    x = x.reshape(-1, *stored)
+    x = x.reshape(-1, *shape)
     if facts.vocab is not None:
         return _indices(x, facts.vocab)
     if x.is_floating_point() and not engine.isfinite(x).all().item():

@@ -25,19 +25,19 @@ _ITEM = re.compile(r"  - \{?(\w+)")
 
 
 def commented(text: str) -> str:
-    """The config with each key of each section on a line of its own, and a comment there.
+    """The config with each key of each section on a line of its own, with a comment.
 
-    What the config says, and what comments it has, stays.
+    The values and comments of the config stay as they are.
     """
     root = yaml.compose(text, Loader=yaml.SafeLoader)
     assert isinstance(root, yaml.MappingNode), "a config is a map"
     lines = text.splitlines()
     begins = [key.start_mark.line for key, _ in root.value]
     ends = [*begins[1:], len(lines)]
-    written = lines[: begins[0]]
+    output = lines[: begins[0]]
     for (key, value), begin, end in zip(root.value, begins, ends, strict=True):
-        written += _Section(text, lines[begin:end], begin, key.value, value).lines()
-    return "\n".join(written) + "\n"
+        output += _Section(text, lines[begin:end], begin, key.value, value).lines()
+    return "\n".join(output) + "\n"
 
 
 class _Section:
@@ -58,7 +58,7 @@ class _Section:
         if keyed and isinstance(self.value, yaml.MappingNode):
             yield from self._keys(self.value)
         elif isinstance(self.value, yaml.ScalarNode) and self.name in CHOICES:
-            yield from self._first(self._named(self.value.value))
+            yield from self._first(self._choice_comment(self.value.value))
         else:
             yield from self._first(short(of_section(self.name)))
 
@@ -70,18 +70,20 @@ class _Section:
             yield from self.own[1:]
 
     def _keys(self, section: yaml.MappingNode) -> Iterator[str]:
-        """Each key on a line; a map between braces is unfolded."""
+        """Each key on a line; a map in braces gets a line for each key."""
         yield from beside(f"{self.name}:", short(of_section(self.name)))
         pairs = section.value
-        chosen = next((value.value for key, value in pairs if key.value == "name"), "")
+        choice = next((value.value for key, value in pairs if key.value == "name"), "")
         begins = [key.start_mark.line - self.begin for key, _ in pairs]
         ends = [*begins[1:], len(self.own)]
         for (key, value), begin, end in zip(pairs, begins, ends, strict=True):
-            named = key.value == "name" and self.name in CHOICES
-            comment = self._named(chosen) if named else short(self._of(chosen, key.value))
+            is_name = key.value == "name" and self.name in CHOICES
+            comment = (
+                self._choice_comment(choice) if is_name else short(self._of(choice, key.value))
+            )
             if section.flow_style:
-                written = self.text[value.start_mark.index : value.end_mark.index]
-                yield from beside(f"  {key.value}: {written}", comment)
+                text = self.text[value.start_mark.index : value.end_mark.index]
+                yield from beside(f"  {key.value}: {text}", comment)
             elif value.start_mark.line != value.end_mark.line:
                 yield from [*_above("  ", comment), *self.own[begin:end]]
             else:
@@ -90,16 +92,16 @@ class _Section:
         if section.flow_style:
             yield from self.own[section.end_mark.line - self.begin + 1 :]
 
-    def _of(self, chosen: str, key: str) -> str:
-        make = FIXED.get(self.name) or self._made(chosen)
+    def _of(self, choice: str, key: str) -> str:
+        make = FIXED.get(self.name) or self._find_make(choice)
         return meaning(make, key) if make else ""
 
-    def _named(self, chosen: str) -> str:
-        make = self._made(chosen)
+    def _choice_comment(self, choice: str) -> str:
+        make = self._find_make(choice)
         return short(sentence(make)) if make else ""
 
-    def _made(self, chosen: str) -> Callable[..., Any] | None:
-        return CHOICES[self.name].get(chosen)
+    def _find_make(self, choice: str) -> Callable[..., Any] | None:
+        return CHOICES[self.name].get(choice)
 
 
 def _of_layers(lines: list[str]) -> Iterator[str]:

@@ -37,9 +37,9 @@ class Draft:
 
     def text(self) -> str:
         """The whole file."""
-        written = "\n".join(self._lines()) + "\n"
+        config = "\n".join(self._lines()) + "\n"
         remarks = [line for remark in self.remarks for line in remark_lines(remark)]
-        return "\n".join([*remarks, commented(written)])
+        return "\n".join([*remarks, commented(config)])
 
     def _lines(self) -> Iterator[str]:
         yield "gradcli: 1"

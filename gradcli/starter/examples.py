@@ -182,8 +182,8 @@ def of_layer(name: str) -> Example:
     form = "lines" if name in ("repeat", "residual", "transformer", "attention") else form
     before, behind = _AROUND[form]
     layers = [*before, f"{name}: {{{entries}}}" if entries else name, *behind]
-    listed = "\n".join(f"  - {layer}" for layer in layers)
-    return Example(f"model:\n{listed}", "text" if form == "indices" else "images")
+    items = "\n".join(f"  - {layer}" for layer in layers)
+    return Example(f"model:\n{items}", "text" if form == "indices" else "images")
 
 
 def of_choice(kind: str, name: str) -> Example:
@@ -212,9 +212,9 @@ def with_key(kind: str, name: str, key: str) -> Example:
     braces = re.compile(rf"(\b{name}(?:: \{{.*?|,.*?))\}}(?=$|\])", re.M)
     if braces.search(example.text):
         return replace(example, text=braces.sub(rf"\1, {pair}}}", example.text, count=1))
-    named = f"{name}: {{{pair}}}" if kind in ("layer", "metric") else f"{{name: {name}, {pair}}}"
+    entry = f"{name}: {{{pair}}}" if kind in ("layer", "metric") else f"{{name: {name}, {pair}}}"
     bare = re.compile(rf"(?<=[ \[]){name}(?=$|\])", re.M)
-    return replace(example, text=bare.sub(lambda _: named, example.text, count=1))
+    return replace(example, text=bare.sub(lambda _: entry, example.text, count=1))
 
 
 def _of_metric(name: str) -> Example:

@@ -23,8 +23,8 @@ SIZES = (64, 48, 32, 28, 16)
 STEPS = 400  # of a training, about
 
 
-def draft_of_folder(folder: Path, written: str, name: str) -> Draft:
-    """The config for the pictures in `folder`, which is called `written` in it.
+def draft_of_folder(folder: Path, config_path: str, name: str) -> Draft:
+    """The config for the pictures in `folder`, written in it as `config_path`.
 
     Raises:
         DataError: it holds no pictures, too few, or one class.
@@ -47,7 +47,7 @@ def draft_of_folder(folder: Path, written: str, name: str) -> Draft:
             code="E305",
         )
     size, gray = _look(files.paths[:: max(count // LOOKED_AT, 1)])
-    data: dict[str, Any] = {"name": "image_folder", "dir": written, "size": size}
+    data: dict[str, Any] = {"name": "image_folder", "dir": config_path, "size": size}
     data |= {"color": "gray"} if gray else {}
     data["split"] = split_of(count, classes=True)
     batch = 64 if count >= 4000 else 32 if count >= 400 else 16 if count >= 100 else 4
@@ -67,16 +67,16 @@ def draft_of_folder(folder: Path, written: str, name: str) -> Draft:
 
 
 def _look(paths: Sequence[Path]) -> tuple[int, bool]:
-    """A size for these pictures, no larger than most are, and whether all are gray."""
+    """A size for these pictures, no larger than that of most, and whether all are gray."""
     from PIL import Image
 
     shorter, gray = [], True
     for path in paths:
         data = read(path)
-        picture_of(data, 1, "gray", shown(path))  # refuses what is none
-        with Image.open(io.BytesIO(data), formats=FORMATS) as opened:
-            shorter.append(min(opened.size))
-            gray = gray and opened.mode in GRAYS
+        picture_of(data, 1, "gray", shown(path))  # raises where it is no picture
+        with Image.open(io.BytesIO(data), formats=FORMATS) as image:
+            shorter.append(min(image.size))
+            gray = gray and image.mode in GRAYS
     return next((size for size in SIZES if size <= median(shorter)), SIZES[-1]), gray
 
 

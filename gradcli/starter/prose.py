@@ -14,12 +14,12 @@ from gradcli.starter.draft import Bare, Draft
 from gradcli.wording import quantity
 
 FEWEST = 200  # characters
-MEASURED = 250_000  # tokens at most: more tell little else about a model, and take their time
+MOST_VAL_TOKENS = 250_000  # more of them take longer, and tell little more about a model
 SHARES = (10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)  # percents that are measured on
 
 
-def draft_of_text(path: Path, written: str, name: str) -> Draft:
-    """The config for a text in `path`, which is called `written` in it.
+def draft_of_text(path: Path, config_path: str, name: str) -> Draft:
+    """The config for a text in `path`, written in it as `config_path`.
 
     Raises:
         DataError: it is no text, or too short.
@@ -35,12 +35,14 @@ def draft_of_text(path: Path, written: str, name: str) -> Draft:
         )
     # What is measured on, at least a tenth of a short text, has to hold a whole sample.
     context = next(size for size in (64, 32, 16) if length >= 12 * size or size == 16)
-    data: dict[str, Any] = {"name": "text", "file": written}
+    data: dict[str, Any] = {"name": "text", "file": config_path}
     data |= {"unit": unit} if unit == "bytes" else {}
     data |= {"context": context}
     if length > 4 * context * 1000:
         data["stride"] = context // 2
-    share = next((one for one in SHARES if length * one / 100 <= MEASURED), SHARES[-1])
+    share = next(
+        (percent for percent in SHARES if length * percent / 100 <= MOST_VAL_TOKENS), SHARES[-1]
+    )
     data["split"] = {"train": Bare(f"{100 - share:g}%"), "val": Bare(f"{share:g}%")}
     what = "character" if unit == "characters" else "byte (this is no UTF-8)"
     return Draft(

@@ -1,4 +1,4 @@
-"""A first config for a published language model: it goes on with a text of the user's own."""
+"""A first config for a published language model, to train it on a text of the user's own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gradcli.data.bpe.documents import documents
 from gradcli.data.files import regular_size, shown
 from gradcli.errors import ConfigError, DataError
 from gradcli.starter.draft import Bare, Draft
-from gradcli.starter.prose import MEASURED, SHARES
+from gradcli.starter.prose import MOST_VAL_TOKENS, SHARES
 from gradcli.train.published.shape import shape_in
 from gradcli.wording import quantity
 
@@ -18,8 +18,10 @@ CONTEXTS = (256, 128, 64, 32, 16)  # tokens of a sample, of which the text has a
 _LOOKED_AT = 1 << 16  # characters, by which the length of a text in tokens is judged
 
 
-def draft_of_model(folder: Path, written: str, name: str, text: tuple[Path, str] | None) -> Draft:
-    """The config that trains the model in `folder`, called `written`, on a text and its name.
+def draft_of_model(
+    folder: Path, config_path: str, name: str, text: tuple[Path, str] | None
+) -> Draft:
+    """The config that trains the model in `folder`, written `config_path`, on a text and its name.
 
     Raises:
         ConfigError: no text is named.
@@ -29,8 +31,8 @@ def draft_of_model(folder: Path, written: str, name: str, text: tuple[Path, str]
     tokenizer = checked_tokenizer(folder, shape)
     if text is None:
         raise ConfigError(
-            f"'{written}' is a published model: name the text that it is to learn, such as "
-            f"`gradcli init {written} --data story.txt`"
+            f"'{config_path}' is a published model: name the text that it is to learn, such as "
+            f"`gradcli init {config_path} --data story.txt`"
         )
     path, file = text
     begin = next((part for part, _ in documents(path, None) if part), "")[:_LOOKED_AT]
@@ -42,12 +44,14 @@ def draft_of_model(folder: Path, written: str, name: str, text: tuple[Path, str]
     if not context:
         what = f"a text of {quantity(length, 'token')}; a model needs 200 or more to learn from"
         raise DataError(f"{shown(path)}: {what}", code="E305")
-    share = next((one for one in SHARES if length * one / 100 <= MEASURED), SHARES[-1])
+    share = next(
+        (percent for percent in SHARES if length * percent / 100 <= MOST_VAL_TOKENS), SHARES[-1]
+    )
     data: dict[str, Any] = {
         "name": "text",
         "file": file,
         "unit": "bpe",
-        "tokenizer": written,
+        "tokenizer": config_path,
         **end_of(shape, tokenizer),
         "context": context,
         "split": {"train": Bare(f"{100 - share:g}%"), "val": Bare(f"{share:g}%")},
@@ -55,7 +59,7 @@ def draft_of_model(folder: Path, written: str, name: str, text: tuple[Path, str]
     return Draft(
         name,
         (
-            f"The model in {written} goes on learning, from a text of about "
+            f"The model in {config_path} goes on learning, from a text of about "
             f"{quantity(length, 'token', form=',')}.",
         ),
         data,
@@ -71,5 +75,5 @@ def draft_of_model(folder: Path, written: str, name: str, text: tuple[Path, str]
             "best": Bare("val.loss"),
             "eval_every": 50,
         },
-        pretrained=written,
+        pretrained=config_path,
     )

@@ -27,11 +27,11 @@ from gradcli.wording import listed, quantity
 TARGETS = ("target", "label", "class", "outcome", "species", "y")
 FEWEST = 10  # rows
 STEPS = 1500  # of a training, about
-NAMED = 12  # columns in a remark
+MOST_NAMES = 12  # of columns, in a remark
 
 
-def draft_of_table(path: Path, written: str, name: str, target: str | None) -> Draft:
-    """The config for a table in `path`, which is called `written` in it.
+def draft_of_table(path: Path, config_path: str, name: str, target: str | None) -> Draft:
+    """The config for a table in `path`, written in it as `config_path`.
 
     Raises:
         DataError: it is no table, too small, or holds nothing to learn from.
@@ -43,13 +43,13 @@ def draft_of_table(path: Path, written: str, name: str, target: str | None) -> D
             f"{FEWEST} or more to learn from some and be measured on others",
             code="E305",
         )
-    return _Sorted.of(table, target).draft(written, name, delimiter)
+    return _Sorted.of(table, target).draft(config_path, name, delimiter)
 
 
 def read_table(path: Path) -> tuple[TypedTable, str | None]:
-    """The columns whose names are there once, and of CSV what stands between cells.
+    """The columns with unique names, and for CSV the delimiter.
 
-    Of the delimiters it is the one that makes most cells of the header.
+    The delimiter is the one that splits the header into most cells.
     """
     source, start = shown(path), next(pieces_of(path), b"")
     kind = kind_of_text(start[:64])
@@ -62,8 +62,8 @@ def read_table(path: Path) -> tuple[TypedTable, str | None]:
     once = [name for name, count in Counter(reader.header).items() if count == 1]
     table = collect(reader, dict.fromkeys(once, "any"), Gaps("mean", {}))
     if len(table.header) < 2:
-        *others, last = DELIMITERS
-        apart = f"; cells stand apart by {', '.join(others)} or {last}" if cells else ""
+        *firsts, last = DELIMITERS
+        apart = f"; cells stand apart by {', '.join(firsts)} or {last}" if cells else ""
         raise DataError(
             f"{source}: the table has one column; one to predict and one to predict it from are "
             f"needed{apart}",
@@ -83,9 +83,9 @@ class _Sorted:
     drop: bool  # rows with gaps, for a missing target is never filled
 
     @classmethod
-    def of(cls, table: TypedTable, wanted: str | None) -> _Sorted:
+    def of(cls, table: TypedTable, target_name: str | None) -> _Sorted:
         once = [name for name, count in Counter(table.header).items() if count == 1]
-        name = _target(table, once, wanted)
+        name = _target(table, once, target_name)
         kinds = {each: kind_in(table, each) for each in once}
         target = kinds.pop(name)
         _check_target(table, target)
@@ -107,11 +107,11 @@ class _Sorted:
             )
         return cls(table, target, inputs, unused, drop=target.gaps > 0)
 
-    def draft(self, written: str, name: str, delimiter: str | None) -> Draft:
+    def draft(self, config_path: str, name: str, delimiter: str | None) -> Draft:
         rows = self.table.count
         classes = is_of_classes(self.target, rows - self.target.gaps)
         kind = "table" if delimiter is None else "csv"
-        data: dict[str, Any] = {"name": kind, "file": written, "target": self.target.name}
+        data: dict[str, Any] = {"name": kind, "file": config_path, "target": self.target.name}
         if not classes:
             data["task"] = "regression"
         for key in ("numeric", "category"):
@@ -127,7 +127,10 @@ class _Sorted:
         best = "val.loss" if rows < 4000 else "val.accuracy"
         return Draft(
             name,
-            (self._about(classes), *(f"Not used: {text}." for text in _why(self.unused, NAMED))),
+            (
+                self._about(classes),
+                *(f"Not used: {text}." for text in _why(self.unused, MOST_NAMES)),
+            ),
             data,
             _layers(rows, classes),
             "cross_entropy" if classes else "mse",
@@ -144,10 +147,10 @@ class _Sorted:
     def _about(self, classes: bool) -> str:
         what = "a number" if not classes else quantity(self.target.distinct, "class")
         inputs = quantity(len(self.inputs), "column")
-        other = "" if self.target.kind == "category" else _other_way(classes)
+        alternative = "" if self.target.kind == "category" else _other_way(classes)
         return (
             f"{brief(self.target.name)} ({what}) from {inputs} of "
-            f"{quantity(self.table.count, 'row')}.{other}"
+            f"{quantity(self.table.count, 'row')}.{alternative}"
         )
 
 
@@ -160,24 +163,25 @@ def _other_way(classes: bool) -> str:
     return ""
 
 
-def _target(table: TypedTable, once: Sequence[str], wanted: str | None) -> str:
-    if wanted is not None:
-        if wanted not in once:
-            hint = did_you_mean(wanted, once, f"columns: {shown(listed(once))}")
-            what = "appears twice" if wanted in table.header else "is not there"
+def _target(table: TypedTable, once: Sequence[str], target_name: str | None) -> str:
+    if target_name is not None:
+        if target_name not in once:
+            hint = did_you_mean(target_name, once, f"columns: {shown(listed(once))}")
+            what = "appears twice" if target_name in table.header else "is not there"
             raise DataError(
-                f"{table.source}: the column '{shown(wanted)}' {what}; {shown(hint)}", code="E304"
+                f"{table.source}: the column '{shown(target_name)}' {what}; {shown(hint)}",
+                code="E304",
             )
-        return wanted
+        return target_name
     plain = {name.strip().lower(): name for name in once}
-    named = next((plain[word] for word in TARGETS if word in plain), None)
-    if named is None and table.header[-1] not in once:
+    usual = next((plain[word] for word in TARGETS if word in plain), None)
+    if usual is None and table.header[-1] not in once:
         raise DataError(
             f"{table.source}: the last column, {brief(table.header[-1])}, appears twice; say with "
             "--target which one to predict",
             code="E304",
         )
-    return named if named is not None else table.header[-1]
+    return usual if usual is not None else table.header[-1]
 
 
 def _check_target(table: TypedTable, target: ColumnKind) -> None:

@@ -1,6 +1,6 @@
 """The shipped configs as templates: what each is for, its text, and the data that came along.
 
-An installed gradcli has them in a folder of its own, which setup.py fills; a clone reads its
+An installed gradcli has them in its own folder, which setup.py fills; a clone reads its
 configs/ and datasets/.
 """
 
@@ -16,7 +16,7 @@ from gradcli.starter.comments import commented
 
 FOLDER = "shipped"
 _DATA = re.compile(r"(?:\.\./)+(datasets/[\w./-]+)")
-_KNOWN = re.compile(r"^data: \{name: (\w+)", re.M)
+_DATA_NAME = re.compile(r"^data: \{name: (\w+)", re.M)
 _COMMAND = re.compile(r"(?<=gradcli train )configs/(?:long/)?")
 _WHAT = re.compile(r"^# What: +(.*)", re.M)
 
@@ -43,7 +43,7 @@ class Template:
         """The files of its data that came along, each with its path beside the config."""
         text = self.path.read_text(encoding="utf-8")
         names = [Path(name).parent for name in _DATA.findall(text)]
-        names += [Path("datasets", name) for name in _KNOWN.findall(text)]
+        names += [Path("datasets", name) for name in _DATA_NAME.findall(text)]
         for folder in names:
             for file in sorted((root() / folder).glob("*")):
                 if file.is_file() and file.suffix != ".py":  # how the data was made

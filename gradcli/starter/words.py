@@ -1,4 +1,4 @@
-"""What a word of a config or an error means: every table is asked for it."""
+"""What a word of a config or an error means, looked up in every table."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _meanings(word: str) -> Iterator[Explained]:
     sections = [name for name, make in FIXED.items() if word in schema_of(make).hints]
     names = [(kind, table[word]) for kind, table in NAMES.items() if word in table]
     yield from (_of_section(name, word) for name in sections if name == "train")
-    yield from (_named(kind, word, make) for kind, make in names)
+    yield from (_explain_choice(kind, word, make) for kind, make in names)
     yield from (_of_section(name, word) for name in sections if name != "train")
     if not names:
         yield from _keys_called(word)
@@ -142,20 +142,20 @@ def _of_section(name: str, key: str) -> Explained:
     return _key(f"key {name}.{key}", FIXED[name], key, example)
 
 
-def _named(kind: str, name: str, make: Callable[..., Any]) -> Explained:
+def _explain_choice(kind: str, name: str, make: Callable[..., Any]) -> Explained:
     text = " ".join(plain(schema_of(make).doc).split())
     example = examples.of_choice(kind, name)
     return Explained(f"{kind} {name}", text, tuple(_rows(make)), example)
 
 
 def _keys_called(key: str) -> Iterator[Explained]:
-    """A key that rows of the tables have, such as `missing` or `lr`; of each kind the first few."""
+    """A key of rows of the tables, such as `missing` or `lr`, with the first few of each kind."""
     for kind, table in NAMES.items():
         owners = [name for name, make in table.items() if key in schema_of(make).hints]
         if owners:
-            others = f", also of {', '.join(owners[1:MOST])}" if owners[1:] else ""
+            also = f", also of {', '.join(owners[1:MOST])}" if owners[1:] else ""
             more = ", ..." if len(owners) > MOST else ""
-            title = f"key {key} of {kind} {owners[0]}{others}{more}"
+            title = f"key {key} of {kind} {owners[0]}{also}{more}"
             yield _key(title, table[owners[0]], key, examples.with_key(kind, owners[0], key))
 
 

@@ -24,28 +24,28 @@ TEXTS = (".txt", ".md", ".text")
 
 
 def draft(source: Path, folder: Path, target: str | None, text: Path | None = None) -> Draft:
-    """The config for a user's own data, to lie in `folder`; `text` is for a published model.
+    """The config for a user's own data, to be written in `folder`; `text` is for a published model.
 
     Raises:
         GradcliError: the data is not there, of no kind that is known, or nothing to learn from.
     """
-    written = _relative(source, folder)
+    config_path = _relative(source, folder)
     name = run_name(source)
     if is_published(source):
         _no_target(target, "a published model: each next token is predicted")
         own = None if text is None else (text, _relative(text, folder))
-        return draft_of_model(source, written, f"{name[:90]}-tuned", own)
+        return draft_of_model(source, config_path, f"{name[:90]}-tuned", own)
     if text is not None:
         raise ConfigError(f"--data is the text for a published model, and '{source}' is none")
     if source.is_dir():
         _no_target(target, "a folder of pictures: the name of a folder is the class")
-        return draft_of_folder(source, written, name)
+        return draft_of_folder(source, config_path, name)
     suffixes = [suffix.lower() for suffix in source.suffixes if suffix.lower() not in _PACKED]
     if suffixes[-1:] and suffixes[-1] in TABLES:
-        return draft_of_table(source, written, name, target)
+        return draft_of_table(source, config_path, name, target)
     if suffixes[-1:] and suffixes[-1] in TEXTS:
         _no_target(target, "a text: each next character is predicted")
-        return draft_of_text(source, written, name)
+        return draft_of_text(source, config_path, name)
     raise ConfigError(
         f"'{source}' has no ending that says what it is: tables end in {', '.join(TABLES)}, texts "
         f"in {', '.join(TEXTS)}; pictures lie in a folder for each class"
@@ -84,8 +84,8 @@ def refuse_existing(out: Path) -> None:
         )
 
 
-def checked(out: Path, source: Path) -> Config:
-    """The config that was just written, as `check` reads it; taken away again if it is wrong."""
+def load_draft(out: Path, source: Path) -> Config:
+    """Load a config that was just written, as `check` does; remove it if it is wrong."""
     try:
         return load(out)
     except ErrorGroup as error:

@@ -293,8 +293,8 @@ class OneStep:
             epoch = (state[1:2] - 1) // steps_per_epoch(job.settings, split.size)
             state = epoch_state(job.settings.seed, epoch)
             if balanced is None:
-                return split.changed(samples, state)
-            return split.changed(samples, state, draws=indices, partners=balanced.samples)
+                return split.augment(samples, state)
+            return split.augment(samples, state, draws=indices, partners=balanced.samples)
 
     def samples(self, indices: Tensor) -> Tensor:
         """The samples of drawings, of which one may come again in an epoch."""

@@ -190,7 +190,7 @@ def test_a_model_and_its_translation_agree(name: str) -> None:
     assert theirs.training
     x = engine.randn(*shape)
     expected = torch.from_dlpack(model(x).detach())
-    found = theirs(torch_model.given(torch, x))
+    found = theirs(torch_model.as_torch(torch, x))
     assert (found - expected).abs().max().item() < 1e-5
 
 
@@ -216,7 +216,7 @@ def test_a_layer_has_the_options_of_pytorchs(layer: dict[str, Any], torch_layer:
     assert type(theirs[0]) is getattr(torch.nn, torch_layer)
     assert sum(p.numel() for p in theirs.parameters()) == plan.parameters
     x = engine.randn(5, 4, 6, 8)
-    ours, expected = model(x), theirs(torch_model.given(torch, x))
+    ours, expected = model(x), theirs(torch_model.as_torch(torch, x))
     assert ours.shape[1:] == plan.output.shape
     assert (torch.from_dlpack(ours.detach()) - expected).abs().max().item() < 1e-5
 
@@ -233,7 +233,7 @@ def test_what_is_computed_again_is_so_in_pytorch_too() -> None:
     for number, layer in enumerate((theirs[0][0], theirs[1][0], theirs[1][2])):
         layer.register_forward_hook(lambda *_, number=number: runs.append(number))
     x = engine.randn(4, 6)
-    theirs(torch_model.given(torch, x)).sum().backward()
+    theirs(torch_model.as_torch(torch, x)).sum().backward()
     model(x).sum().backward()
     assert sorted(runs) == [0, 0, 1, 1, 2]  # the last part keeps what it computes
     for ours, other in zip(model.parameters(), theirs.parameters(), strict=True):
@@ -244,7 +244,7 @@ def test_an_embedding_takes_its_rows() -> None:
     model = nn.Sequential(nn.Embedding(7, 3))
     theirs = torch_model.model(torch, job_of(model), model.state_dict())
     rows = engine.tensor([[1, 6], [0, 0]])
-    assert theirs(torch_model.given(torch, rows)).tolist() == model(rows).tolist()
+    assert theirs(torch_model.as_torch(torch, rows)).tolist() == model(rows).tolist()
 
 
 def test_weights_are_copies() -> None:
@@ -339,7 +339,7 @@ def test_a_loss_and_its_translation_agree(chosen: dict[str, Any]) -> None:
     outputs = engine.rand(5, 3)
     labels = chosen["name"] in ("cross_entropy", "nll")
     targets = engine.tensor([0, 2, 1, 1, 0]) if labels else engine.rand(5, 3)
-    given = (torch_model.given(torch, x) for x in (outputs, targets))
+    given = (torch_model.as_torch(torch, x) for x in (outputs, targets))
     assert ours(outputs, targets).item() == pytest.approx(theirs(*given).item(), rel=1e-5)
 
 

@@ -161,7 +161,7 @@ def shrink(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(text, "SMALL_GZIP", -1)
     patch.setattr(text, "SMALL", -1)
     patch.setattr(long_text, "_PORTION", 100)
-    patch.setattr(long_text, "_COUNTED", 300)
+    patch.setattr(long_text, "_BLOCK_TOKENS", 300)
     patch.setattr(bpe_source, "SMALL", -1)
     patch.setattr(csv, "small", lambda *paths: False)
 

@@ -46,7 +46,7 @@ def augmented(*written: Any) -> Augmented:
 
 
 def changed(split: Augmented, *indices: int, epoch: int = EPOCH) -> tuple[Any, Any]:
-    return split.changed(engine.tensor(indices), epoch_state(SEED, engine.tensor([epoch])))
+    return split.augment(engine.tensor(indices), epoch_state(SEED, engine.tensor([epoch])))
 
 
 def at(image: Image, row: int, column: int) -> float:

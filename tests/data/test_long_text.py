@@ -38,7 +38,7 @@ def long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text, "SMALL", -1)
     monkeypatch.setattr(text, "SMALL_GZIP", -1)
     monkeypatch.setattr(pieces, "PIECE", 61)
-    monkeypatch.setattr(long_text, "_COUNTED", 100)
+    monkeypatch.setattr(long_text, "_BLOCK_TOKENS", 100)
     monkeypatch.setattr(long_text, "_PORTION", 37)
 
 

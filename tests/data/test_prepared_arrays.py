@@ -27,7 +27,7 @@ TYPES = ("<f8", ">f4", ">f8", "<f2", "<i2", "<i1", "<u2", "<u4", "<u8", ">i8")
 def large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "LARGE", 200)
     monkeypatch.setattr(prepared_array, "BLOCK", 300)
-    monkeypatch.setattr(prepared_array, "TURNED", 500)
+    monkeypatch.setattr(prepared_array, "TRANSPOSE_BYTES", 500)
 
 
 def content(source: Any, folder: Path) -> tuple[Any, ...]:

@@ -164,7 +164,7 @@ def test_all_damaged_pictures_are_named_at_once(pets: Path, monkeypatch: Any) ->
     others, cure = caught.value.notes
     assert others == "these cannot be read either: dog/1.png, dog/3.png"
     assert cure.startswith("replace what is damaged, or take it out of ")
-    monkeypatch.setattr(picture_files, "_NAMED", 1)
+    monkeypatch.setattr(picture_files, "_MOST_NAMES", 1)
     with pytest.raises(DataError) as caught:
         content(pets)
     assert caught.value.notes[1] == "there may be more: the reading ended here"

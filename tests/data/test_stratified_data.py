@@ -52,7 +52,7 @@ def test_the_outline_knows_the_rows(tmp_path: Path) -> None:
 def test_augmented_pictures_are_those_of_the_split(tmp_path: Path) -> None:
     split: Any = written(tmp_path, augment=["hflip"]).load().splits["train"]
     state = engine.tensor([1, 0, 0])
-    inputs, targets = split.changed(engine.tensor([5, 3]), state)
+    inputs, targets = split.augment(engine.tensor([5, 3]), state)
     assert targets.tolist() == [2, 1]
     assert (inputs[:, 0, 0, 0] * 255).round().tolist() == [10, 6]
 

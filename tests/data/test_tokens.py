@@ -136,7 +136,7 @@ def test_counts_of_many_tokens_are_of_blocks_evenly_spaced(
     assert sum(every) == 400
     monkeypatch.setattr(token_windows, "BLOCK", 10)
     assert class_counts(split, 251) == every
-    monkeypatch.setattr(token_windows, "COUNTED", 50)
+    monkeypatch.setattr(token_windows, "COUNT_LIMIT", 50)
     some = class_counts(split, 251)
     assert sum(some) == 50
     begins = list(token_windows._begins(400))

@@ -22,7 +22,7 @@ SMALL = ("train.batch=4", "data.split.train=16", "data.split.val=4")
 
 def test_noted_launches_do_their_work_again(gpu: GPU) -> None:  # noqa: F811
     x, y = engine.ones(5).to("cuda"), engine.zeros(5).to("cuda")
-    with launches.noted(gpu) as found:
+    with launches.record(gpu) as found:
         z = x + y
         driver = gpu.driver
     assert len(found) == 1
@@ -48,7 +48,7 @@ def test_the_ceilings_of_a_device_are_measured_on_it(
 ) -> None:
     monkeypatch.setattr(gpu_ceilings, "LEVELS", (1 << 10, 1 << 12))
     monkeypatch.setattr(gpu_ceilings, "SIDES", (8, 16))
-    found = gpu_ceilings.measured(gpu)
+    found = gpu_ceilings.measure(gpu)
     assert [size for size, _ in found.copies] == [1 << 10, 1 << 12]
     assert all(rate > 0 for _, rate in found.copies)
     assert found.gflops > 0

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gradcli.config import load
 from gradcli.errors import GradcliError
-from gradcli.starter.writing import checked, draft, write
+from gradcli.starter.writing import draft, load_draft, write
 
 WORDS = [
     "",
@@ -55,7 +55,7 @@ def outcome(content: bytes) -> str:
         source.write_bytes(content)
         try:
             write(draft(source, out.parent, None).text(), out)
-            assert checked(out, source).warnings == ()
+            assert load_draft(out, source).warnings == ()
         except GradcliError as error:
             assert error.message and "\n" not in error.message
             assert not out.exists()

@@ -72,9 +72,9 @@ def test_a_sample_that_comes_again_is_changed_anew() -> None:
     split = Augmented(plain, transforms([{"rotate": 90}]), 42)
     state = epoch_state(1, engine.tensor([0]))
     sample = engine.tensor([5, 5])
-    first, again = split.changed(sample, state, draws=engine.tensor([5, 5 + 42]))[0].tolist()
+    first, again = split.augment(sample, state, draws=engine.tensor([5, 5 + 42]))[0].tolist()
     assert first != again
-    assert first == split.changed(sample, state)[0].tolist()[0]
+    assert first == split.augment(sample, state)[0].tolist()[0]
 
 
 def test_what_is_mixed_in_is_drawn_from_classes_alike() -> None:

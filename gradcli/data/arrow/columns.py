@@ -57,10 +57,10 @@ class _Coder:
             cells = cells.dictionary_encode()
         if cells.null_count or len(cells.dictionary.unique()) < len(cells.dictionary):
             cells = pa.array(texts_of(cells), pa.string()).dictionary_encode()
-        used = cells.indices.unique().to_pylist()  # in order of appearance
+        codes = cells.indices.unique().to_pylist()  # in order of appearance
         words = texts_of(cells.dictionary)
         places, there = self._places, [0] * len(words)
-        for code in used:
+        for code in codes:
             there[code] = places.setdefault(words[code], len(places))
         if len(places) > len(self.table):
             self.table = list(places)

@@ -73,10 +73,12 @@ def _behind(count: int, blocks: Iterator[Block]) -> Iterator[Block]:
 
 def _without(count: int, block: Block) -> Block:
     numbers = {}
-    for name, one in block.numbers.items():
-        odd = {place - count: cell for place, cell in one.odd.items() if place >= count}
-        numbers[name] = Numbers(one.values[count:], odd)
-    words = {name: Words(one.codes[count:], one.table) for name, one in block.words.items()}
+    for name, column in block.numbers.items():
+        odd = {place - count: cell for place, cell in column.odd.items() if place >= count}
+        numbers[name] = Numbers(column.values[count:], odd)
+    words = {
+        name: Words(column.codes[count:], column.table) for name, column in block.words.items()
+    }
     return Block(block.count - count, numbers, words)
 
 
@@ -95,7 +97,7 @@ class _Columns:
         """The numbers and words of some rows."""
         once = [name for name in self._open.worded if name not in self._open.numeric]
         columns, floats = self._parsed_as_numbers(rows, dict.fromkeys(once, _WORD))
-        if all(one.odd for one in floats.values()):  # an empty line is a gap in each
+        if all(column.odd for column in floats.values()):  # an empty line is a gap in each
             refuse_empty_lines(rows)
         count = columns.num_rows
         numbers = self._open.numbers(self._numbers(rows, columns, floats))
@@ -141,8 +143,8 @@ class _Columns:
             else numbers_of(texts_of(self._column(columns, name)))
             for name in self._open.numeric
         }
-        gaps = [name for name, one in floats.items() if one.odd]
-        if gaps:  # Arrow says where one is, but not how it is written
+        gaps = [name for name, column in floats.items() if column.odd]
+        if gaps:  # Arrow says where a gap is, but not its text
             again = self._parsed(rows, dict.fromkeys(gaps, pa.string()))
             for name in gaps:
                 places = list(floats[name].odd)

@@ -35,17 +35,17 @@ _HOLDS: tuple[tuple[Callable[[Any], bool], str], ...] = (
 def open_columns(
     file: Path | Loaded, kind: Kind, source: str, advance: Callable[[int], object] | None = None
 ) -> ArrowFileReader:
-    """A reader of a file; `advance` is told the bytes of the columns as they are read."""
+    """A reader of a file; it reports the bytes of the columns to `advance` as it reads them."""
     if isinstance(file, Loaded):
         return ArrowFileReader(pa.BufferReader(file.data), len(file.data), kind, source, advance)
     size = regular_size(file)
-    opened = open_regular(file)
+    handle = open_regular(file)
     try:
-        reader = ArrowFileReader(pa.PythonFile(opened, "r"), size, kind, source, advance)
+        reader = ArrowFileReader(pa.PythonFile(handle, "r"), size, kind, source, advance)
     except BaseException:
-        opened.close()
+        handle.close()
         raise
-    weakref.finalize(reader, opened.close)
+    weakref.finalize(reader, handle.close)
     return reader
 
 
@@ -63,22 +63,22 @@ class ArrowFileReader(WithoutHeaderRow):
         self.source = source
         self._advance = advance
         self._size, self._kind = size, kind
-        with self._told():
+        with self._translate_errors():
             self._file = _ParquetFile(file) if kind == "Parquet" else _ArrowFile(file)
             self._types = list(self._file.schema.types)
             self.header: Sequence[str] = list(self._file.schema.names)
 
     def blocks(self, roles: Mapping[str, Role]) -> Iterator[Block]:
-        """The columns that are named, as the protocol says."""
+        """The columns of `roles`, as the protocol says."""
         kinds = {name: self._types[self.header.index(name)] for name in roles}
         for name, kind in kinds.items():
             if roles[name] != "any" and not has_texts(kind):
                 self._refuse(name, kind)
-        used = {name: role for name, role in roles.items() if has_texts(kinds[name])}
-        columns = OpenColumns(used)
-        batches = self._batches(list(used))
+        text_roles = {name: role for name, role in roles.items() if has_texts(kinds[name])}
+        columns = OpenColumns(text_roles)
+        batches = self._batches(list(text_roles))
         while True:
-            with self._told():
+            with self._translate_errors():
                 batch = next(batches, None)
                 if batch is None:
                     return
@@ -111,8 +111,8 @@ class ArrowFileReader(WithoutHeaderRow):
         )
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
-        """A sentence for whatever pyarrow raises."""
+    def _translate_errors(self) -> Iterator[None]:
+        """Raise a DataError in place of whatever pyarrow raises."""
         try:
             yield
         except MemoryError:
@@ -141,11 +141,11 @@ class _ParquetFile:
 
 class _ArrowFile:
     def __init__(self, file: Any) -> None:
-        self._opened = file
+        self._file = file
         self.schema = ipc.open_file(file).schema
 
     def batches(self, names: list[str]) -> Iterator[Any]:
         places = [self.schema.names.index(name) for name in names]
-        file = ipc.open_file(self._opened, options=ipc.IpcReadOptions(included_fields=places))
+        file = ipc.open_file(self._file, options=ipc.IpcReadOptions(included_fields=places))
         for number in range(file.num_record_batches):
             yield file.get_batch(number)

@@ -1,7 +1,7 @@
-"""The bytes of a CSV file in blocks of whole rows, which every reader of CSV splits alike.
+"""The bytes of a CSV file in blocks of whole rows that every CSV reader splits in the same way.
 
 What readers take differently (a quote inside a cell, a NUL character, bytes that are no UTF-8) is
-odd: nothing is said of it here, the reader of the base install is asked instead.
+odd: the reader of the base install takes over and reports it.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class RowBlocks:
 
 
 def refuse_empty_lines(block: bytes) -> None:
-    """For blocks of which nothing shows that there is none; to look takes time."""
+    """Raise at an empty line; the search takes time, so call it where there may be one."""
     if b"\n\n" in block:
         raise OddError
 

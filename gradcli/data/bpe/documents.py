@@ -20,9 +20,9 @@ def documents(path: Path, key: str | None, advance: Advance | None = None) -> It
     """The documents of a file, gzipped or not, each in one part or more.
 
     Without a `key` it is one document; else each line is an object that has its text there.
-    `advance` is told the unpacked bytes as they are read.
+    The unpacked bytes are reported to `advance` as they are read.
     """
-    content = texts(_counted(pieces_of(path), advance), shown(path))
+    content = texts(_report_progress(pieces_of(path), advance), shown(path))
     if key is not None:
         yield from ((text, True) for text in _of_lines(content, key, shown(path)))
         return
@@ -32,7 +32,7 @@ def documents(path: Path, key: str | None, advance: Advance | None = None) -> It
     yield "", True
 
 
-def _counted(pieces: Iterator[bytes], advance: Advance | None) -> Iterator[bytes]:
+def _report_progress(pieces: Iterator[bytes], advance: Advance | None) -> Iterator[bytes]:
     for piece in pieces:
         if advance is not None:
             advance(len(piece))

@@ -62,12 +62,12 @@ class BpeText:
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
-        """The one that is named, or one that is trained on the training split."""
-        named = self.source.tokenizer
-        if isinstance(named, str):
-            return tokenizer_at(Path(named), self.source.end)
-        assert named is not None, "a text of bpe has a tokenizer"
-        return self._trained(named["train"])
+        """The tokenizer that the config names, or one trained on the training split."""
+        setting = self.source.tokenizer
+        if isinstance(setting, str):
+            return tokenizer_at(Path(setting), self.source.end)
+        assert setting is not None, "a text of bpe has a tokenizer"
+        return self._train(setting["train"])
 
     @property
     def file(self) -> tuple[str, str]:
@@ -98,7 +98,7 @@ class BpeText:
             hashes = sha256_of_all(paths, bar.advance, cache)
         return {role: hashes[path] for role, path in self.files.items()}
 
-    def _trained(self, size: int) -> Tokenizer:
+    def _train(self, size: int) -> Tokenizer:
         if self._is_small:
             return trained_tokenizer(self._training_texts(), size)
         from gradcli.data.prepared.sets import Recipe, prepared

@@ -44,7 +44,7 @@ class Tokenizer:
         """
         self.text = text
         self._source = source
-        self._library = _told(lambda: _module().Tokenizer.from_str(text), source)
+        self._library = _translate_errors(lambda: _module().Tokenizer.from_str(text), source)
         self._library.no_padding()
         self._library.no_truncation()
         numbers = self.numbers
@@ -119,24 +119,30 @@ class Tokenizer:
     def encode_all(self, texts: Sequence[str]) -> list[list[int]]:
         """The same of several texts, on all cores."""
         encode = self._library.encode_batch_fast
-        parts = _told(lambda: encode(list(texts), add_special_tokens=False), self._source)
+        parts = _translate_errors(
+            lambda: encode(list(texts), add_special_tokens=False), self._source
+        )
         return [part.ids for part in parts]
 
     def decode(self, tokens: Sequence[int]) -> str:
         """The text of tokens; what makes up no character is shown as U+FFFD."""
         decode = self._library.decode
-        text: str = _told(lambda: decode(list(tokens), skip_special_tokens=False), self._source)
+        text: str = _translate_errors(
+            lambda: decode(list(tokens), skip_special_tokens=False), self._source
+        )
         return text
 
     def stream(self) -> Callable[[int], str]:
         """What gives the text that each further token completes; often none."""
         decoders = _module().decoders
         stream = decoders.DecodeStream(skip_special_tokens=False)
-        return lambda token: _told(lambda: stream.step(self._library, token), self._source) or ""
+        return lambda token: (
+            _translate_errors(lambda: stream.step(self._library, token), self._source) or ""
+        )
 
 
 def _length(name: str, *, in_bytes: bool) -> int:
-    """The bytes of text that a token stands for, which is written so."""
+    """The bytes of text that a token, in this spelling, stands for."""
     if in_bytes:  # a letter for each
         return len(name)
     return 1 if _BYTE.fullmatch(name) else len(name.replace("\u2581", " ").encode())
@@ -157,7 +163,7 @@ def tokenizer_at(path: Path, end: str | None = None) -> Tokenizer:
 
 
 def trained_tokenizer(texts: Iterator[str], size: int) -> Tokenizer:
-    """A byte-level BPE of so many tokens, `<|endoftext|>` among them, trained on these texts."""
+    """Train a byte-level BPE of `size` tokens on texts, `<|endoftext|>` among them."""
     library = _module()
     levels = library.pre_tokenizers.ByteLevel
     tokenizer = library.Tokenizer(library.models.BPE())
@@ -170,7 +176,9 @@ def trained_tokenizer(texts: Iterator[str], size: int) -> Tokenizer:
         show_progress=False,
     )
     faults: list[GradcliError] = []
-    _told(lambda: tokenizer.train_from_iterator(_until_a_fault(texts, faults), trainer), "training")
+    _translate_errors(
+        lambda: tokenizer.train_from_iterator(_until_a_fault(texts, faults), trainer), "training"
+    )
     if faults:
         raise faults[0]
     return Tokenizer(tokenizer.to_str(), "the tokenizer that was trained")
@@ -200,8 +208,8 @@ def _module() -> Any:
     return tokenizers
 
 
-def _told(call: Callable[[], Any], source: str) -> Any:
-    """A sentence for whatever the library raises; it panics over some damaged files."""
+def _translate_errors(call: Callable[[], Any], source: str) -> Any:
+    """Raise a DataError for whatever the library raises; it panics over some damaged files."""
     try:
         return call()
     except (KeyboardInterrupt, SystemExit, MemoryError, GradcliError):
@@ -224,7 +232,7 @@ def _content(path: Path) -> str:
 def _numbers(path: Path) -> dict[str, int]:
     """vocab.json: the number of each token."""
     numbers = json_in(path, _LIMIT)
-    if not isinstance(numbers, dict) or not all(type(one) is int for one in numbers.values()):
+    if not isinstance(numbers, dict) or not all(type(number) is int for number in numbers.values()):
         what = "expected an object with the number of each token"
         raise DataError(f"{shown(path)}: {what}", code="E304")
     return numbers
@@ -248,7 +256,7 @@ def _of_gpt2(numbers: Mapping[str, int], merges: Sequence[Sequence[str]]) -> str
     """tokenizer.json of these tokens, split and written as GPT-2 does."""
     levels = {"add_prefix_space": False, "trim_offsets": True, "use_regex": True}
     special = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
-    added = [
+    added_tokens = [
         {"id": numbers[name], "content": name, **special, "special": True}
         for name in _ENDS
         if name in numbers
@@ -257,7 +265,7 @@ def _of_gpt2(numbers: Mapping[str, int], merges: Sequence[Sequence[str]]) -> str
     return json.dumps(
         {
             "version": "1.0",
-            "added_tokens": added,
+            "added_tokens": added_tokens,
             "pre_tokenizer": {"type": "ByteLevel", **levels},
             "decoder": {"type": "ByteLevel", **levels},
             "model": model,

@@ -38,7 +38,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
 
 
 def _stacked(tensors: Sequence[Tensor]) -> Tensor:
-    """`engine.stack` of data: the bytes of one tensor behind those of the other."""
+    """`engine.stack` of data: copies the bytes of each tensor behind those of the last."""
     first = tensors[0]
     kinds = {(each.shape, each.dtype.name) for each in tensors}
     if len(kinds) > 1:
@@ -46,13 +46,13 @@ def _stacked(tensors: Sequence[Tensor]) -> Tensor:
             "default_collate: tensors of one batch must have one shape and type, got "
             + ", ".join(f"{name} {shape}" for shape, name in sorted(kinds))
         )
-    made = engine.empty(len(tensors), *first.shape, dtype=first.dtype)
-    if made.numel():
-        memory = made.memoryview()
+    batch = engine.empty(len(tensors), *first.shape, dtype=first.dtype)
+    if batch.numel():
+        memory = batch.memoryview()
         size = len(memory) // len(tensors)
         for i, each in enumerate(tensors):
             memory[i * size : (i + 1) * size] = each.detach().contiguous().memoryview()
-    return made
+    return batch
 
 
 def _transposed(batch: Sequence[Any]) -> list[Any]:

@@ -16,7 +16,7 @@ from gradcli.data.loader.worker import Work
 from gradcli.errors import WorkerError
 from gradcli.wording import quantity
 
-_GONE = ("gone", -1, -1)
+_EXIT = ("gone", -1, -1)
 _PATIENCE = 1.0  # seconds for a worker to end by itself
 
 
@@ -43,8 +43,8 @@ class Crew:
         with contextlib.suppress(OSError):
             self._members[number].tasks.send(task)
 
-    def answer(self, number: int, wanted: int, timeout: float) -> tuple[str, Any]:
-        """The next answer of a worker in pass `wanted`: "batch" or "end", and the value."""
+    def answer(self, number: int, pass_number: int, timeout: float) -> tuple[str, Any]:
+        """The next answer of a worker in pass `pass_number`: "batch" or "end", and the value."""
         member = self._members[number]
         while True:
             try:
@@ -56,13 +56,13 @@ class Crew:
                 ) from None
             if kind == "gone":
                 raise WorkerError(f"DataLoader: worker {number} {member.ending()}", notes=_GUARD)
-            if kind == "failed" and of in (wanted, -1):
+            if kind == "failed" and of in (pass_number, -1):
                 what, trace = value
                 raise WorkerError(
                     f"DataLoader: worker {number} {what}",
                     notes=tuple(trace.rstrip().splitlines()),
                 )
-            if of == wanted:  # what an earlier pass has left over is dropped
+            if of == pass_number:  # drop what is left of an earlier pass
                 return kind, value
 
     def close(self) -> None:
@@ -117,7 +117,7 @@ class _Member:
             ) from error
 
     def ending(self) -> str:
-        """How the process ended, in words."""
+        """A sentence on how the process ended."""
         self.process.join(_PATIENCE)
         code = self.process.exitcode
         if code is not None and code < 0:
@@ -143,7 +143,7 @@ def _listen(results: Connection, inbox: queue.SimpleQueue[tuple[Any, Any]]) -> N
             while True:
                 inbox.put(wire.receive(results))
         except (EOFError, OSError):
-            inbox.put((_GONE, None))
+            inbox.put((_EXIT, None))
 
 
 @contextlib.contextmanager

@@ -99,16 +99,16 @@ class DataLoader:
         self._next, self._at = (epoch + 1, 0), (epoch, first)
         if hasattr(self._indices, "set_epoch"):
             self._indices.set_epoch(epoch)
-        tasks, passed = iter(self._indices), 0
+        tasks, skip = iter(self._indices), 0
         if isinstance(self.dataset, IterableDataset):
-            passed = first  # a stream only begins at its beginning
+            skip = first  # a stream starts at its first sample
         else:
             tasks = islice(tasks, first, None)
         if self.num_workers:
-            source: Iterator[Any] = _FromWorkers(self, tasks, (self._passes, epoch, first - passed))
+            source: Iterator[Any] = _FromWorkers(self, tasks, (self._passes, epoch, first - skip))
         else:
             source = self._here(tasks)
-        return _Pass(self, islice(source, passed, None), (self._passes, epoch, first))
+        return _Pass(self, islice(source, skip, None), (self._passes, epoch, first))
 
     def _here(self, tasks: Iterator[object]) -> Iterator[Any]:
         """Batches made in this process."""
@@ -188,11 +188,11 @@ class _Pass:
     """One pass over the batches, which tells the loader how far it is."""
 
     def __init__(
-        self, loader: DataLoader, source: Iterator[Any], begun: tuple[int, int, int]
+        self, loader: DataLoader, source: Iterator[Any], start: tuple[int, int, int]
     ) -> None:
         self._loader = loader
         self._source = source
-        self._number, self._epoch, self._position = begun
+        self._number, self._epoch, self._position = start
 
     def __iter__(self) -> Iterator[Any]:
         return self
@@ -212,11 +212,11 @@ class _FromWorkers:
     """Batches of workers in the order of their tasks; each worker takes every so-manyth task."""
 
     def __init__(
-        self, loader: DataLoader, tasks: Iterator[Any], begun: tuple[int, int, int]
+        self, loader: DataLoader, tasks: Iterator[Any], start: tuple[int, int, int]
     ) -> None:
         self._loader = loader
         self._tasks = tasks
-        self._number, epoch, self._sent = begun
+        self._number, epoch, self._task_number = start
         self._crew = loader.crew()
         self._waiting: deque[int] = deque()  # the worker of each task that was given out
         self._alive = deque(range(len(self._crew)))
@@ -262,9 +262,9 @@ class _FromWorkers:
                 return
             worker = self._alive[0]
             self._alive.rotate(-1)
-            self._crew.tell(worker, (self._number, self._sent, task))
+            self._crew.tell(worker, (self._number, self._task_number, task))
             self._waiting.append(worker)
-            self._sent += 1
+            self._task_number += 1
 
 
 def _check_workers(count: int, prefetch: int | None, persistent: bool) -> None:
@@ -282,8 +282,8 @@ def _check_order(
     batch_sampler: object,
     drop_last: bool,
 ) -> None:
-    given = shuffle or sampler is not None or batch_sampler is not None
-    if isinstance(dataset, IterableDataset) and given:
+    has_order = shuffle or sampler is not None or batch_sampler is not None
+    if isinstance(dataset, IterableDataset) and has_order:
         raise OptionError("DataLoader: an IterableDataset takes no shuffle and no sampler")
     if sampler is not None and shuffle:
         raise OptionError("DataLoader: sampler and shuffle exclude one another")

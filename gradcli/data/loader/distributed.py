@@ -7,14 +7,14 @@ from itertools import islice, pairwise
 from typing import Any
 
 from gradcli import engine
-from gradcli.data.loader.samplers import Drawn, Sampler
+from gradcli.data.loader.samplers import RandomOrderSampler, Sampler
 from gradcli.engine import Generator, distributed
 from gradcli.engine.kind import Count, Whole
 from gradcli.errors import OptionError
 from gradcli.wording import quantity
 
 
-class DistributedSampler(Drawn):
+class DistributedSampler(RandomOrderSampler):
     """Every `num_replicas`th sample of one order, from the `rank`th on, without padding.
 
     With `shuffle` the order is RandomSampler's of this seed and epoch, else 0, 1, 2, ... The ranks

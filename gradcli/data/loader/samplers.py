@@ -22,8 +22,8 @@ T = TypeVar("T", covariant=True)
 class Sampler(Generic[T]):
     """Iterates over indices, or over lists of them."""
 
-    def __init_subclass__(cls, **named: object) -> None:
-        super().__init_subclass__(**named)
+    def __init_subclass__(cls, **keywords: object) -> None:
+        super().__init_subclass__(**keywords)
         check_library_constructor(cls)
 
     def __iter__(self) -> Iterator[T]:
@@ -43,7 +43,7 @@ class SequentialSampler(Sampler[int]):
         return len(self.data_source)
 
 
-class Drawn(Sampler[int]):
+class RandomOrderSampler(Sampler[int]):
     """A random order: each pass is the next epoch, `set_epoch` goes to another.
 
     Without a generator the seed is the default generator's, and the order of epoch e is that of
@@ -68,7 +68,7 @@ class Drawn(Sampler[int]):
         raise NotImplementedError
 
 
-class RandomSampler(Drawn):
+class RandomSampler(RandomOrderSampler):
     """All samples in a random order, or `num_samples` draws with replacement."""
 
     def __init__(
@@ -94,15 +94,15 @@ class RandomSampler(Drawn):
     def _draw(self) -> list[int]:
         size, count = len(self.data_source), self.num_samples
         if self.replacement:
-            found = engine.randint(0, size, (count,), generator=self.generator)
-            return list(found.tolist())
+            indices = engine.randint(0, size, (count,), generator=self.generator)
+            return list(indices.tolist())
         order: list[int] = []
         while len(order) < count:
             order += engine.randperm(size, generator=self.generator).tolist()
         return order[:count]
 
 
-class SubsetRandomSampler(Drawn):
+class SubsetRandomSampler(RandomOrderSampler):
     """The given indices in a random order."""
 
     def __init__(self, indices: Sequence[int], generator: Generator | None = None) -> None:
@@ -117,7 +117,7 @@ class SubsetRandomSampler(Drawn):
         return [self.indices[i] for i in order]
 
 
-class WeightedRandomSampler(Drawn):
+class WeightedRandomSampler(RandomOrderSampler):
     """Indices drawn with probabilities that are proportional to `weights`.
 
     Without replacement the order is that of drawing one after the other (Efraimidis and Spirakis,
@@ -149,14 +149,14 @@ class WeightedRandomSampler(Drawn):
 
     def _draw(self) -> list[int]:
         count = self.num_samples if self.replacement else len(self.weights)
-        drawn = engine.rand(count, generator=self.generator, dtype=engine.float64).tolist()
+        uniform = engine.rand(count, generator=self.generator, dtype=engine.float64).tolist()
         if self.replacement:
             sums = list(accumulate(self.weights))
             last = bisect_right(sums, sums[-1] * (1 - 2**-53))
-            return [min(bisect_right(sums, u * sums[-1]), last) for u in drawn]
+            return [min(bisect_right(sums, u * sums[-1]), last) for u in uniform]
         keys = [
             (log(1 - u) / weight, i)
-            for i, (u, weight) in enumerate(zip(drawn, self.weights, strict=True))
+            for i, (u, weight) in enumerate(zip(uniform, self.weights, strict=True))
             if weight > 0
         ]
         return [i for _, i in sorted(keys, reverse=True)[: self.num_samples]]

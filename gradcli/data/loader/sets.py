@@ -111,8 +111,8 @@ class Subset(Dataset[Any]):
     def __getitems__(self, indices: Sequence[int]) -> Sequence[Any]:
         at = [self.indices[index] for index in indices]
         many = getattr(self.dataset, "__getitems__", None)
-        found: Sequence[Any] = many(at) if many else [self.dataset[index] for index in at]
-        return found
+        items: Sequence[Any] = many(at) if many else [self.dataset[index] for index in at]
+        return items
 
     def __len__(self) -> int:
         return len(self.indices)

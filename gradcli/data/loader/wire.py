@@ -23,26 +23,26 @@ class Place:
 
 
 def send(connection: Connection, tag: object, value: object) -> None:
-    """`tag` and a value; the bytes of its tensors follow, straight from their memory."""
+    """Send `tag` and a value, then the bytes of its tensors, straight from their memory."""
     tensors: list[Tensor] = []
 
-    def taken(leaf: object) -> Any:
+    def take(leaf: object) -> Any:
         if not isinstance(leaf, Tensor):
             return leaf
         tensors.append(leaf.detach().contiguous())
         return Place(len(tensors) - 1, leaf.shape, leaf.dtype.name)
 
-    connection.send((tag, _mapped(value, taken)))
+    connection.send((tag, _mapped(value, take)))
     for tensor in tensors:
         if tensor.numel():
             connection.send_bytes(tensor.memoryview())
 
 
 def receive(connection: Connection) -> tuple[Any, Any]:
-    """What `send` has sent; bytes go into the memory of the new tensors."""
+    """Receive what `send` sent; bytes go straight into the memory of new tensors."""
     tag, skeleton = connection.recv()
 
-    def filled(leaf: object) -> Any:
+    def fill(leaf: object) -> Any:
         if not isinstance(leaf, Place):
             return leaf
         tensor = engine.empty(*leaf.shape, dtype=DTYPES[leaf.dtype])
@@ -50,7 +50,7 @@ def receive(connection: Connection) -> tuple[Any, Any]:
             connection.recv_bytes_into(tensor.memoryview())
         return tensor
 
-    return tag, _mapped(skeleton, filled)
+    return tag, _mapped(skeleton, fill)
 
 
 def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
@@ -71,9 +71,9 @@ def _parts(tensor: Tensor) -> tuple[Any, ...]:
 
 
 def _whole(data: bytes, shape: tuple[int, ...], dtype: str) -> Tensor:
-    made = engine.empty(*shape, dtype=DTYPES[dtype])
-    made.memoryview()[:] = data
-    return made
+    tensor = engine.empty(*shape, dtype=DTYPES[dtype])
+    tensor.memoryview()[:] = data
+    return tensor
 
 
 ForkingPickler.register(Tensor, _parts)

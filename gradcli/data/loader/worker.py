@@ -29,7 +29,7 @@ class WorkerInfo:
 
 @dataclass(frozen=True)
 class Work:
-    """All that a worker is told when it starts.
+    """All that a worker gets when it starts.
 
     Attributes:
         batched: False where `batch_size=None`: a task is then one index, not a list.
@@ -68,7 +68,7 @@ class Fetch:
         self._batched = batched
         self._drop_last = drop_last
         self._stream: Iterator[Any] | None = None
-        self.sample: Any = None  # the index that the dataset is asked for, while it is
+        self.sample: Any = None  # the index that the dataset is being asked for
 
     def begin(self) -> None:
         """A new pass over a stream begins."""
@@ -82,8 +82,8 @@ class Fetch:
         many = getattr(self._dataset, "__getitems__", None)
         if self._batched and many:
             return self._collate(many(task))
-        found = [self._item(index) for index in (task if self._batched else [task])]
-        return self._collate(found if self._batched else found[0])
+        samples = [self._item(index) for index in (task if self._batched else [task])]
+        return self._collate(samples if self._batched else samples[0])
 
     def _item(self, index: object) -> Any:
         self.sample = index
@@ -93,10 +93,10 @@ class Fetch:
 
     def _next(self, count: int) -> Any:
         assert self._stream is not None
-        found = list(islice(self._stream, count))
-        if not found or (self._drop_last and len(found) < count):
+        samples = list(islice(self._stream, count))
+        if not samples or (self._drop_last and len(samples) < count):
             return End()
-        return self._collate(found if self._batched else found[0])
+        return self._collate(samples if self._batched else samples[0])
 
 
 def main(tasks: Connection, results: Connection) -> None:
@@ -105,7 +105,7 @@ def main(tasks: Connection, results: Connection) -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     cpu.set_threads(1)
     try:
-        work = _told(tasks, results)
+        work = _receive_work(tasks, results)
         if work is None:
             return
         _info.append(WorkerInfo(work.id, work.count, work.seed, work.dataset))
@@ -118,8 +118,8 @@ def main(tasks: Connection, results: Connection) -> None:
         return  # the parent is gone
 
 
-def _told(tasks: Connection, results: Connection) -> Work | None:
-    """What this worker is to do; None where that cannot be read, which the parent is told."""
+def _receive_work(tasks: Connection, results: Connection) -> Work | None:
+    """Receive the work of this worker; None where it cannot be read, which the parent learns."""
     try:
         work: Work = tasks.recv()
     except (EOFError, ConnectionError):
@@ -132,13 +132,13 @@ def _told(tasks: Connection, results: Connection) -> Work | None:
 
 
 def _serve(work: Work, fetch: Fetch, task: Any, results: Connection) -> None:
-    of, number, wanted = task
-    if number < 0:  # a pass begins; `wanted` is its epoch
-        engine.manual_seed(work.seed + work.id, step=wanted)
-        random.seed(work.seed + work.id + (wanted << 32))
+    of, number, payload = task
+    if number < 0:  # a pass begins; `payload` is its epoch
+        engine.manual_seed(work.seed + work.id, step=payload)
+        random.seed(work.seed + work.id + (payload << 32))
         _answer(results, (of, -1), fetch.begin, fetch)
     else:
-        _answer(results, (of, number), lambda: fetch(wanted), fetch)
+        _answer(results, (of, number), lambda: fetch(payload), fetch)
 
 
 def _answer(

@@ -38,8 +38,8 @@ class Spanning(Protocol):
 
 
 @dataclass(frozen=True)
-class _Stored:
-    """A tensor that lies in a mapped file, or in several that are joined."""
+class _Place:
+    """Where a tensor lies in a mapped file, or in several joined ones."""
 
     view: mmap.mmap
     address: int
@@ -59,9 +59,9 @@ class _Stored:
 class AheadOfSteps:
     """Asks for the samples of steps to come; `begin` gives None where no sample is mapped."""
 
-    def __init__(self, split: Spanning, stored: dict[int, _Stored], sample: int) -> None:
+    def __init__(self, split: Spanning, mapped: dict[int, _Place], sample: int) -> None:
         self._split = split
-        self._stored = stored
+        self._mapped = mapped
         self._sample = sample  # bytes of one
         self._spans: queue.Queue[list[Span] | None] = queue.Queue(maxsize=4)
         self._rest = self._rests = 0
@@ -71,24 +71,24 @@ class AheadOfSteps:
 
     @classmethod
     def begin(cls, split: object, first: Tensor) -> AheadOfSteps | None:
-        """For a training whose first samples are these."""
+        """Start for a training with these first samples; None where no data is mapped."""
         if not isinstance(split, Spanning):
             return None
         tensors = {id(tensor): (tensor, rows) for tensor, _, rows in split.spans(first)}
-        places = {number: _stored(tensor) for number, (tensor, _) in tensors.items()}
-        stored = {number: one for number, one in places.items() if one is not None}
-        if not stored:
+        places = {number: _find_place(tensor) for number, (tensor, _) in tensors.items()}
+        mapped = {number: place for number, place in places.items() if place is not None}
+        if not mapped:
             return None
-        total = sum(tensors[i][0].shape[0] * one.row for i, one in stored.items())
-        if total > (free_memory() or 0) // 2:  # smaller data is read sooner with its surroundings
-            for number, one in stored.items():
+        total = sum(tensors[i][0].shape[0] * place.row for i, place in mapped.items())
+        if total > (free_memory() or 0) // 2:  # smaller data is read faster in larger pieces
+            for number, place in mapped.items():
                 with contextlib.suppress(OSError):
-                    one.expect_single_rows(tensors[number][0].shape[0])
-        sample = sum(one.row * tensors[number][1] for number, one in stored.items())
-        return cls(split, stored, sample)
+                    place.expect_single_rows(tensors[number][0].shape[0])
+        sample = sum(place.row * tensors[number][1] for number, place in mapped.items())
+        return cls(split, mapped, sample)
 
     def steps(self, batch: int) -> int:
-        """How many steps with so many samples are asked for at a time."""
+        """How many steps with `batch` samples are asked for at a time."""
         return max(1, AHEAD // (batch * max(1, self._sample)))
 
     def ask(self, indices: Tensor) -> None:
@@ -97,8 +97,8 @@ class AheadOfSteps:
             self._spans.put_nowait(list(self._split.spans(indices.reshape(-1))))
 
     def close(self) -> None:
-        """Ask for nothing any more."""
-        self._stored = {}
+        """Stop asking for pages."""
+        self._mapped = {}
         with contextlib.suppress(queue.Empty):
             while True:
                 self._spans.get_nowait()
@@ -118,16 +118,16 @@ class AheadOfSteps:
         return True
 
     def _work(self) -> None:
-        while self._stored and (spans := self._spans.get()) is not None:
+        while self._mapped and (spans := self._spans.get()) is not None:
             for tensor, firsts, rows in spans:
                 for begin in range(0, len(firsts), SOME):
-                    stored = self._stored.get(id(tensor))  # nothing any more once it is closed
-                    if stored is not None:
-                        stored.ask(firsts[begin : begin + SOME], rows)
+                    place = self._mapped.get(id(tensor))  # None after `close`
+                    if place is not None:
+                        place.ask(firsts[begin : begin + SOME], rows)
 
 
-def _stored(tensor: Tensor) -> _Stored | None:
-    """Where in a mapped file a tensor lies; None if it does not."""
+def _find_place(tensor: Tensor) -> _Place | None:
+    """The place of a tensor in a mapped file; None if it is not in one."""
     array = tensor.array
     if tensor.device != "cpu" or not array.is_contiguous():
         return None
@@ -136,7 +136,7 @@ def _stored(tensor: Tensor) -> _Stored | None:
     for mapping in mappings():
         start = begin - mapping.address + mapping.start
         if 0 <= start < len(mapping.view):
-            return _Stored(mapping.view, begin, start, row)
+            return _Place(mapping.view, begin, start, row)
     return None
 
 

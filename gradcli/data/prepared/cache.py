@@ -15,9 +15,9 @@ def cache_folder(setting: str | None) -> Path:
     """`data.cache` where it is set, else $XDG_CACHE_HOME/gradcli, else ~/.cache/gradcli."""
     if setting is not None:
         return Path(setting)
-    named = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    if named.is_absolute():  # the standard has relative ones passed over
-        return named / "gradcli"
+    folder = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if folder.is_absolute():  # the XDG standard says to ignore relative paths
+        return folder / "gradcli"
     try:
         return Path.home() / ".cache" / "gradcli"
     except RuntimeError:

@@ -59,9 +59,9 @@ class FileIdentity:
         """As JSON has it, in the order of the fields."""
         return [self.size, self.mtime_ns, self.inode, self.device, self.ctime_ns]
 
-    def untouched(self, other: FileIdentity) -> bool:
-        """Equal, and not even its times were set back since."""
-        return self == other and self.ctime_ns == other.ctime_ns
+    def untouched(self, earlier: FileIdentity) -> bool:
+        """Whether the file is still the same, down to the time of its last change of status."""
+        return self == earlier and self.ctime_ns == earlier.ctime_ns
 
     @property
     def is_young(self) -> bool:
@@ -101,7 +101,7 @@ def _place(path: Path | str) -> Path:
 def sha256_of(path: Path | str, progress: Advance | None = None, cache: Path | None = None) -> str:
     """The hash of a file, compared with the SHA256SUMS beside it.
 
-    `progress` is told the bytes that were read; none are where the file is known again.
+    The bytes that are read are reported to `progress`; a file that is known is not read.
     """
     return sha256_of_all([path], progress, cache)[Path(path)]
 
@@ -135,9 +135,9 @@ class Book:
     def __init__(self, folder: Path, cache: Path | None = None, *, verify: bool = False) -> None:
         self.verify = verify or verify_data
         self._path: Path | None = None
-        self._changed = False
+        self._dirty = False
         self.entries: dict[str, Any] = {}
-        with contextlib.suppress(RunError):  # without a home nothing is remembered
+        with contextlib.suppress(RunError):  # without a home folder there are no notes
             self._path = notes.place(folder, cache or cache_folder(None))
             self.entries = notes.read(self._path)
 
@@ -160,11 +160,11 @@ class Book:
     def enter(self, name: str, entry: dict[str, Any]) -> None:
         """Note something of a file of this folder."""
         self.entries[name] = entry
-        self._changed = True
+        self._dirty = True
 
     def save(self) -> None:
         """Remember what is new; a cache that cannot be written costs the hash next time."""
-        if self._path is not None and self._changed:
+        if self._path is not None and self._dirty:
             notes.write(self._path, self.entries)
 
 
@@ -214,20 +214,20 @@ class Remembering:
             with _remembering:
                 book = Book(folder, cache)
                 for name, entry in entries:
-                    passed = set(entry["checks"])
+                    checks = set(entry["checks"])
                     earlier = book.entries.get(name)
                     if isinstance(earlier, dict) and all(
                         earlier.get(key) == entry[key] for key in ("identity", "sha256")
                     ):
-                        passed.update(_checks_in(earlier))
-                    book.enter(name, {**entry, "checks": sorted(passed)})
+                        checks.update(_checks_in(earlier))
+                    book.enter(name, {**entry, "checks": sorted(checks)})
                 book.save()
         self._books, self._saved = {}, time.monotonic()
 
 
 def _checks_in(entry: Any) -> list[str]:
     checks = entry.get("checks", []) if isinstance(entry, dict) else []
-    return [one for one in checks if isinstance(one, str)] if isinstance(checks, list) else []
+    return [name for name in checks if isinstance(name, str)] if isinstance(checks, list) else []
 
 
 def _hash_in(entry: Any, identity: FileIdentity) -> str | None:

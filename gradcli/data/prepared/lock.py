@@ -16,7 +16,7 @@ _UNKNOWN = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)  # of disks that know 
 
 
 class Lock:
-    """Held from construction to `release`; whoever comes second waits, and that is said.
+    """Held from construction to `release`; the second process waits, and says so.
 
     Args:
         waits: what is waited for; None where one does not wait, and `is_mine` says how it went.
@@ -43,7 +43,7 @@ class Lock:
         try:
             fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            if error.errno in _UNKNOWN:  # each prepares in a folder of its own; one is renamed
+            if error.errno in _UNKNOWN:  # each prepares its own folder; one is renamed
                 self.is_safe = False
                 return True
             if waits is None:

@@ -63,12 +63,14 @@ class Mapping:
         """Raise unless the file is as it was when it was opened; closely: its times too."""
         size = self._size()
         if size < self.length:
-            raise self._changed(f"it had {quantity(self.length, 'byte')}, and has {size}")
+            raise self._change_error(f"it had {quantity(self.length, 'byte')}, and has {size}")
         if self.guard.lost:
-            raise self._changed(f"it was shorter than {quantity(self.length, 'byte')} for a while")
+            raise self._change_error(
+                f"it was shorter than {quantity(self.length, 'byte')} for a while"
+            )
         now = self._identity() if closely else None
         if now is not None and now != self.identity:
-            raise self._changed(_difference(self.identity, now))
+            raise self._change_error(_difference(self.identity, now))
 
     def _size(self) -> int:
         """The bytes that the mapped file has now."""
@@ -76,7 +78,9 @@ class Mapping:
             try:
                 return self.view.size()
             except OSError as error:  # of a disk in the network that no longer knows the file
-                raise self._changed(f"it can no longer be asked for: {error.strerror}") from None
+                raise self._change_error(
+                    f"it can no longer be asked for: {error.strerror}"
+                ) from None
         now = self._identity()  # another file at its path says nothing of it
         return self.length if now is None or now.inode != self.identity.inode else now.size
 
@@ -88,7 +92,7 @@ class Mapping:
         except OSError:
             return None
 
-    def _changed(self, difference: str) -> DataError:
+    def _change_error(self, difference: str) -> DataError:
         return DataError(
             f"data file '{shown(self.path)}' was changed while it was in use: {difference}; "
             "nothing is saved of what came since the last checkpoint",
@@ -118,9 +122,9 @@ def mappings() -> list[Mapping]:
         view = reference()
         if view is None:
             continue
-        for one, guard in zip(places, view.guards, strict=True):
-            at = one.start, address + one.start, one.length
-            there.append(Mapping(one.path, one.identity, view, *at, guard, len(places) == 1))
+        for place, guard in zip(places, view.guards, strict=True):
+            at = place.start, address + place.start, place.length
+            there.append(Mapping(place.path, place.identity, view, *at, guard, len(places) == 1))
     return there
 
 
@@ -159,7 +163,7 @@ def map_file(
     A `replaceable` file may be removed or get a successor of the same content while it is mapped.
 
     Raises:
-        DataError: the file is shorter, or another one than `expected`, which was looked at before.
+        DataError: the file is shorter, or is not the file `expected` that was examined before.
     """
     length = math.prod(shape) * dtype.size
     if not length:
@@ -191,7 +195,7 @@ def open_file(path: Path) -> int:
 
 
 def identity_of(handle: int, path: Path, expected: FileIdentity | None) -> FileIdentity:
-    """The identity of an open file, which is still the expected one."""
+    """The identity of an open file; raises where it is not the expected one."""
     identity = FileIdentity.of_status(os.fstat(handle))
     if expected is not None and not identity.untouched(expected):
         raise DataError(f"'{shown(path)}' changed while it was opened; start again")
@@ -199,11 +203,11 @@ def identity_of(handle: int, path: Path, expected: FileIdentity | None) -> FileI
 
 
 def register(view: View, places: Sequence[Place]) -> None:
-    """Guard the files in a view, and look after them as long as it is there."""
+    """Guard the files in a view, and watch them while the view exists."""
     address, number = cpu.address(cpu.borrow(view)), id(view)
 
     def forget(_: object) -> None:
         _mappings.pop(number, None)
 
-    view.guards = [Guard(address + one.start, one.length) for one in places]
+    view.guards = [Guard(address + place.start, place.length) for place in places]
     _mappings[number] = weakref.ref(view, forget), address, places

@@ -1,4 +1,4 @@
-"""Whether numbers as they lie in a file are allowed, looked at in blocks.
+"""Checks of the numbers in a file, block by block.
 
 The engine takes no part, so that a thread may do this while steps are recorded and replayed. What
 is done with each byte is one look into a table, and bytes of many numbers are compared at once as
@@ -13,11 +13,11 @@ from typing import Protocol
 from gradcli.dataclass import dataclass
 
 _LITTLE = sys.byteorder == "little"
-_FEW = 64  # one in so many is looked at by itself
+_FEW = 64  # at most one number in so many is checked singly
 
 
 class Check(Protocol):
-    """What is asked of the numbers of a file."""
+    """A check of the numbers of a file."""
 
     @property
     def name(self) -> str:

@@ -10,47 +10,47 @@ from gradcli import watching
 _PAUSE = 0.1  # seconds between two calls
 
 
-def watcher(what: str, done: int, total: int | None, unit: str) -> None:
-    """Tell what is done, such as "preparing train.csv", and how much of it.
+def watcher(what: str, current: int, total: int | None, unit: str) -> None:
+    """Report work, such as "preparing train.csv", and how much of it is done.
 
-    The first call is the beginning, one with done == total the end, one of `GIVEN_UP` a bad end.
+    The first call starts it, one with current == total ends it, one with `GIVEN_UP` ends it badly.
     """
-    watching.watcher(what, done, total, unit)
+    watching.watcher(what, current, total, unit)
 
 
 def teller(text: str) -> None:
-    """Tell one line that a user must know."""
+    """Print a line that a user must see."""
     watching.teller(text)
 
 
 class Progress:
-    """Work of `total` units, None where that is not known; nothing is told before the first one.
+    """Work of `total` units (None: unknown); nothing is reported before the first unit.
 
     As a context manager it is closed at the end.
     """
 
     def __init__(self, what: str, total: int | None, unit: str) -> None:
         self.what, self.total, self.unit = what, total, unit
-        self.done = 0
+        self.current = 0
         self._latest = 0.0
 
     def advance(self, count: int) -> None:
-        """So many more units are done."""
+        """Count more units as done."""
         if not self._latest:
             watcher(self.what, 0, self.total, self.unit)
             self._latest = time.monotonic()
-        self.done += count
+        self.current += count
         now = time.monotonic()
-        if now - self._latest >= _PAUSE and self.done != self.total:
+        if now - self._latest >= _PAUSE and self.current != self.total:
             self._latest = now
-            watcher(self.what, self.done, self.total, self.unit)
+            watcher(self.what, self.current, self.total, self.unit)
 
     def close(self, *, given_up: bool = False) -> None:
-        """The work has ended, well or not."""
+        """End the work; `given_up` says that it failed."""
         if self._latest:
-            done = watching.GIVEN_UP if given_up else self.done
-            watcher(self.what, done, self.total if given_up else self.done, self.unit)
-        self._latest, self.done = 0.0, 0
+            current = watching.GIVEN_UP if given_up else self.current
+            watcher(self.what, current, self.total if given_up else self.current, self.unit)
+        self._latest, self.current = 0.0, 0
 
     def __enter__(self) -> Progress:
         return self

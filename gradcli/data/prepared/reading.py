@@ -35,14 +35,14 @@ class FileReading(Later):
         self._sha256 = recall(path, identity, self._checks(), cache)
         if self._sha256 is not None:
             self._compare(self._sha256)
-            self._ended.set()
+            self._end.set()
 
     def _checks(self) -> tuple[str, ...]:
         return () if self._check is None else (self._check.name,)
 
     def read(self, remembering: Remembering) -> None:
         """Read it to its end, or to the first fault."""
-        if self._ended.is_set():
+        if self._end.is_set():
             return
         try:
             self._sha256 = self._stream()
@@ -50,10 +50,10 @@ class FileReading(Later):
             remembering.add(self.path, self._identity, self._sha256, self._checks(), self._cache)
         except GradcliError as error:
             self.fault = error
-        except Exception as error:  # such as no memory: whoever waits for the hash is told
+        except Exception as error:  # such as no memory; raised where the hash is awaited
             self.fault = error
         finally:
-            self._ended.set()
+            self._end.set()
 
     def _compare(self, sha256: str) -> None:
         """With the SHA256SUMS beside it."""
@@ -102,14 +102,14 @@ def _full(file: object) -> bytes:
 
 
 def begin(readings: Sequence[FileReading]) -> None:
-    """Read these files one after the other in a thread, those that are not known already."""
-    unread = [one for one in readings if not one.ready]
+    """Read the files that are not known yet, one after the other, in a thread."""
+    unread = [file for file in readings if not file.ready]
     if unread:
         threading.Thread(target=_read_all, args=(unread,), daemon=True, name="hashes").start()
 
 
 def _read_all(readings: Sequence[FileReading]) -> None:
     remembering = Remembering(len(readings))
-    for one in readings:
-        one.read(remembering)
-    remembering.save()  # where something was wrong with one of them
+    for file in readings:
+        file.read(remembering)
+    remembering.save()  # also where a file was wrong

@@ -24,7 +24,7 @@ from gradcli.data.files import as_text, shown
 from gradcli.data.prepared import identity, progress
 from gradcli.data.prepared.identity import Advance, Book, FileIdentity
 from gradcli.data.prepared.lock import Lock
-from gradcli.data.prepared.writer import Stored, Writer, as_json, header, refused
+from gradcli.data.prepared.writer import StoredArray, Writer, as_json, header, write_error
 from gradcli.dataclass import dataclass
 from gradcli.errors import DataError, RunError
 
@@ -85,7 +85,7 @@ class PreparedSet:
         sha256: hash of each source file by its role.
     """
 
-    def __init__(self, folder: Path, facts: dict[str, Any], arrays: dict[str, Stored]) -> None:
+    def __init__(self, folder: Path, facts: dict[str, Any], arrays: dict[str, StoredArray]) -> None:
         self.folder = folder
         self.facts: dict[str, Any] = facts["facts"]
         self.sha256: dict[str, str] = facts["sources"]
@@ -96,10 +96,10 @@ class PreparedSet:
         from gradcli.data.prepared.mapped import map_file
         from gradcli.engine.dtype import DTYPES
 
-        one = self.arrays[name]
+        array = self.arrays[name]
         path = self.folder / f"{name}.npy"
-        dtype = DTYPES[one.dtype]
-        return map_file(path, dtype, one.shape, one.offset, one.identity, replaceable=True)
+        dtype = DTYPES[array.dtype]
+        return map_file(path, dtype, array.shape, array.offset, array.identity, replaceable=True)
 
 
 class Damage(Exception):  # noqa: N818 -- a reason, which the command line never sees
@@ -113,23 +113,23 @@ class OtherFormat(Damage):
 def prepared(recipe: Recipe, write: Write, cache: Path) -> PreparedSet:
     """The set of a recipe, written by `write` unless it is there.
 
-    `write` puts arrays into the Writer and gives the facts, JSON values. Of two processes the
-    second one waits for the first.
+    `write` adds arrays to the Writer and returns the facts, JSON values. Of two processes the
+    second waits for the first.
 
     Raises:
         RunError: the cache cannot be written.
         DataError: a source was edited meanwhile.
     """
-    one = _there(recipe, cache) or _prepared_alone(recipe, write, cache)
-    in_use[recipe.name] = one
-    with contextlib.suppress(OSError):  # when it was last used, for `data list` and `data clean`
-        os.utime(one.folder / FACTS)
-    return one
+    prepared_set = _there(recipe, cache) or _prepared_alone(recipe, write, cache)
+    in_use[recipe.name] = prepared_set
+    with contextlib.suppress(OSError):  # the time of last use, for `data list` and `data clean`
+        os.utime(prepared_set.folder / FACTS)
+    return prepared_set
 
 
 def _there(recipe: Recipe, cache: Path) -> PreparedSet | None:
     with contextlib.suppress(Damage):
-        return opened(cache / recipe.name, recipe)
+        return open_set(cache / recipe.name, recipe)
     return None
 
 
@@ -138,7 +138,7 @@ def _prepared_alone(recipe: Recipe, write: Write, cache: Path) -> PreparedSet:
         cache.mkdir(parents=True, exist_ok=True)
         lock = Lock(cache / f"{recipe.name}.lock", recipe.title)
     except OSError as error:
-        raise refused(error, cache / recipe.name) from None
+        raise write_error(error, cache / recipe.name) from None
     with lock:
         return _looked_again(recipe, cache) or _fresh(recipe, write, cache, lock)
 
@@ -146,7 +146,7 @@ def _prepared_alone(recipe: Recipe, write: Write, cache: Path) -> PreparedSet:
 def _looked_again(recipe: Recipe, cache: Path) -> PreparedSet | None:
     """The set as another process may have left it meanwhile; why a damaged one is not used."""
     try:
-        return opened(cache / recipe.name, recipe)
+        return open_set(cache / recipe.name, recipe)
     except Damage as damage:
         progress.teller(f"prepared data {recipe.name} is made anew: {damage}")
         return None
@@ -157,8 +157,8 @@ def _fresh(recipe: Recipe, write: Write, cache: Path, lock: Lock) -> PreparedSet
         remove_asides(cache, recipe.name)
     _make(recipe, write, cache)
     with contextlib.suppress(Damage):
-        if (one := opened(cache / recipe.name, recipe)) is not None:
-            return one
+        if (prepared_set := open_set(cache / recipe.name, recipe)) is not None:
+            return prepared_set
     raise RunError(
         f"prepared data {recipe.name} in {shown(cache)} was removed or changed by somebody as soon "
         "as it was there; start again",
@@ -199,7 +199,7 @@ def _origin(recipe: Recipe) -> dict[str, Any]:
 
 
 def _write_facts(
-    path: Path, content: dict[str, Any], facts: Mapping[str, Any], arrays: Mapping[str, Stored]
+    path: Path, content: dict[str, Any], facts: Mapping[str, Any], arrays: Mapping[str, StoredArray]
 ) -> None:
     whole = {**content, "facts": dict(facts), "arrays": as_json(arrays)}
     with path.open("x", encoding="ascii") as file:
@@ -244,19 +244,19 @@ def remove_asides(cache: Path, name: str) -> None:
         shutil.rmtree(aside, ignore_errors=True)
 
 
-def opened(
+def open_set(
     folder: Path,
     recipe: Recipe | None = None,
     *,
     verify: bool = False,
     advance: Advance | None = None,
 ) -> PreparedSet | None:
-    """The set in a folder, looked at; None where there is none.
+    """Open the set in a folder and check it; None where there is none.
 
-    With `verify` every array is hashed, of which `advance` is told the bytes.
+    With `verify` every array is hashed, and its bytes are reported to `advance`.
 
     Raises:
-        Damage: it is not to be believed, or not that of the recipe.
+        Damage: the set is damaged, or not that of the recipe.
     """
     facts = read_facts(folder)
     if facts is None:
@@ -265,17 +265,18 @@ def opened(
         raise Damage(f"its {FACTS} is that of another set")
     arrays = arrays_of(facts)
     book = Book(folder, folder.parent, verify=verify)
-    looked = {
-        name: _checked(folder / f"{name}.npy", one, book, advance) for name, one in arrays.items()
+    verified = {
+        name: _check_array(folder / f"{name}.npy", array, book, advance)
+        for name, array in arrays.items()
     }
     book.save()
-    return PreparedSet(folder, facts, looked)
+    return PreparedSet(folder, facts, verified)
 
 
-def arrays_of(facts: Mapping[str, Any]) -> dict[str, Stored]:
-    """What facts.json says of the arrays."""
+def arrays_of(facts: Mapping[str, Any]) -> dict[str, StoredArray]:
+    """The arrays of a set, from facts.json."""
     try:
-        arrays = {str(name): _stored(one) for name, one in facts["arrays"].items()}
+        arrays = {str(name): _array_of(fields) for name, fields in facts["arrays"].items()}
         if not isinstance(facts["facts"], dict) or not isinstance(facts["sources"], dict):
             raise ValueError("no facts")
         if any(os.sep in name or "\0" in name for name in arrays):
@@ -317,24 +318,26 @@ def _own_hash(facts: dict[str, Any]) -> str | None:
     return ""
 
 
-def _stored(one: dict[str, Any]) -> Stored:
-    dtype, shape = str(one["dtype"]), tuple(map(int, one["shape"]))
-    if min(shape, default=0) < 0 or int(one["offset"]) != len(header(dtype, shape)):
+def _array_of(fields: dict[str, Any]) -> StoredArray:
+    dtype, shape = str(fields["dtype"]), tuple(map(int, fields["shape"]))
+    if min(shape, default=0) < 0 or int(fields["offset"]) != len(header(dtype, shape)):
         raise ValueError("no array that was written here")
-    identity = FileIdentity(*map(int, one["identity"]))
-    return Stored(dtype, shape, int(one["offset"]), str(one["sha256"]), identity)
+    identity = FileIdentity(*map(int, fields["identity"]))
+    return StoredArray(dtype, shape, int(fields["offset"]), str(fields["sha256"]), identity)
 
 
-def _checked(path: Path, one: Stored, book: Book, advance: Advance | None) -> Stored:
-    """The array with the identity that it has now; hashed where that is not the one it had."""
+def _check_array(
+    path: Path, array: StoredArray, book: Book, advance: Advance | None
+) -> StoredArray:
+    """The array with its identity now; raises where its content has changed."""
     try:
         now = FileIdentity.of(path)
-        if not book.verify and now.untouched(one.identity):
-            return one
-        if now.size != one.identity.size:
+        if not book.verify and now.untouched(array.identity):
+            return array
+        if now.size != array.identity.size:
             raise Damage(f"{path.name} has another length")
-        if book.sha256(path, advance) != one.sha256:
+        if book.sha256(path, advance) != array.sha256:
             raise Damage(f"{path.name} was changed")
     except DataError as error:
         raise Damage(error.message) from None
-    return replace(one, identity=identity.when_hashed.get(path, now))
+    return replace(array, identity=identity.when_hashed.get(path, now))

@@ -1,6 +1,6 @@
 """All prepared sets of a cache: what is there, whether it is whole, and removing it.
 
-Only what has the name of a set, of its lock or of one half made is ever looked at or removed.
+Only files named like a set, its lock or a half-made set are ever read or removed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gradcli.data.files import shown
 from gradcli.data.prepared import notes
 from gradcli.data.prepared.identity import Advance
 from gradcli.data.prepared.lock import Lock
-from gradcli.data.prepared.sets import FACTS, Damage, OtherFormat, opened, read_facts
+from gradcli.data.prepared.sets import FACTS, Damage, OtherFormat, open_set, read_facts
 from gradcli.dataclass import dataclass
 from gradcli.errors import RunError
 
@@ -36,14 +36,14 @@ class Shelved:
         state: one of the five above.
         why: what is damaged or other about it.
         size: bytes on the disk.
-        used: when a training last opened it.
+        last_use: when a training last opened it.
         files: its source files as they were called.
     """
 
     path: Path
     state: str
     size: int
-    used: datetime
+    last_use: datetime
     files: tuple[str, ...] = ()
     why: str = ""
 
@@ -65,7 +65,7 @@ def sets_in(cache: Path) -> list[Shelved]:
 
 def _looked_at(path: Path) -> Shelved:
     state, why, files = _state(path)
-    return Shelved(path, state, _size(path), _used(path), files, why)
+    return Shelved(path, state, _size(path), _last_use(path), files, why)
 
 
 def _state(path: Path) -> tuple[str, str, tuple[str, ...]]:
@@ -90,7 +90,7 @@ def _size(path: Path) -> int:
     return total
 
 
-def _used(path: Path) -> datetime:
+def _last_use(path: Path) -> datetime:
     for place in (path / FACTS, path):
         with contextlib.suppress(OSError, ValueError, OverflowError):  # a time may be anything
             return datetime.fromtimestamp(place.stat().st_mtime, UTC)
@@ -114,34 +114,34 @@ def is_locked(path: Path) -> bool:
         return False
 
 
-def verified(one: Shelved, advance: Advance | None = None) -> str:
+def verified(entry: Shelved, advance: Advance | None = None) -> str:
     """Why a set is damaged, once every byte of it was read; empty where it is whole."""
     try:
-        opened(one.path, verify=True, advance=advance)
+        open_set(entry.path, verify=True, advance=advance)
     except Damage as damage:
         return str(damage)
     return ""
 
 
-def remove(one: Shelved) -> bool:
+def remove(entry: Shelved) -> bool:
     """Remove a set; False where a process prepares it now.
 
     Raises:
         RunError: it cannot be removed.
     """
     try:
-        with Lock(_lock_of(one.path), None) as lock:
+        with Lock(_lock_of(entry.path), None) as lock:
             if lock.is_mine:
-                _remove(one.path)
+                _remove(entry.path)
             return lock.is_mine
     except OSError as error:
         raise RunError(
-            f"{shown(one.path)} cannot be removed: {error.strerror}", code="E708"
+            f"{shown(entry.path)} cannot be removed: {error.strerror}", code="E708"
         ) from None
 
 
 def _remove(path: Path) -> None:
-    """Facts first: half a set is none."""
+    """Remove the facts first: without them the rest is no set."""
     with contextlib.suppress(FileNotFoundError):
         (path / FACTS).unlink()
     with contextlib.suppress(FileNotFoundError):

@@ -55,8 +55,8 @@ def header(dtype: str, shape: Sequence[int]) -> bytes:
 
 
 @dataclass(frozen=True)
-class Stored:
-    """An array of a set: its facts as they stand in facts.json."""
+class StoredArray:
+    """The facts of an array of a set, as in facts.json."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -76,15 +76,15 @@ class ArrayWriter:
         with writer.writing():
             self._file = path.open("xb", buffering=0)  # a buffer of Python's cannot be abandoned
         self._pending = bytearray()
-        self._put(header(dtype, (0, *inner)))
+        self._append(header(dtype, (0, *inner)))
 
     def append(self, buffer: Any) -> None:
         """More numbers, in C order and this machine's bytes; rows may come in pieces."""
         view = memoryview(buffer)
-        self._put(view if view.format == "B" and view.ndim == 1 else view.cast("B"))
+        self._append(view if view.format == "B" and view.ndim == 1 else view.cast("B"))
         self._bytes += view.nbytes
 
-    def _put(self, data: bytes | memoryview) -> None:
+    def _append(self, data: bytes | memoryview) -> None:
         with self._writer.writing(len(data)):
             if len(self._pending) + len(data) > _BUFFER:
                 self._flush()
@@ -103,7 +103,7 @@ class ArrayWriter:
         return (self._bytes // self._row if self._row else 0, *self._inner)
 
     def close(self) -> None:
-        """The header as it is in the end; all on the disk."""
+        """Write the final header, and everything to the disk."""
         assert not self._row or self._bytes % self._row == 0, f"{self.path.name} ends within a row"
         with self._writer.writing():
             self._flush()
@@ -194,7 +194,7 @@ class Writer:
         return self._folder / f"{name}.npy"
 
     def progress(self, total: int | None, unit: str) -> Progress:
-        """Who watches is told from now on; call its `advance`."""
+        """Start to report progress; call its `advance`."""
         if self._progress is not None:
             self._progress.close()
         self._progress = Progress(f"preparing {self._title}", total, unit)
@@ -202,34 +202,34 @@ class Writer:
 
     @contextlib.contextmanager
     def writing(self, count: int = 0) -> Iterator[None]:
-        """While so many bytes are written: what the disk refuses is told with a cure."""
+        """A block that writes `count` bytes; an error of the disk becomes one with a cure."""
         self._bytes += count
         try:
             yield
         except OSError as error:
-            raise refused(error, self._folder, self._needed()) from None
+            raise write_error(error, self._folder, self._expected_bytes()) from None
 
-    def _needed(self) -> int:
-        """Bytes of the whole set, as far as one can tell."""
+    def _expected_bytes(self) -> int:
+        """An estimate of the bytes of the whole set."""
         watched = self._progress
-        if watched is None or not watched.total or not watched.done:
+        if watched is None or not watched.total or not watched.current:
             return self._bytes
-        return max(self._bytes, self._bytes * watched.total // watched.done)
+        return max(self._bytes, self._bytes * watched.total // watched.current)
 
-    def close(self) -> dict[str, Stored]:
+    def close(self) -> dict[str, StoredArray]:
         """Everything on the disk, and the facts of each array."""
         for array in self._arrays.values():
             array.close()
-        return {name: self._stored(array) for name, array in self._arrays.items()}
+        return {name: self._close_array(array) for name, array in self._arrays.items()}
 
-    def _stored(self, array: ArrayWriter | FixedArray) -> Stored:
+    def _close_array(self, array: ArrayWriter | FixedArray) -> StoredArray:
         old = time.time() - _BACK_DATED
         with self.writing():
             array.path.chmod(0o444)
             os.utime(array.path, (old, old))
         sha256, identity = hashed(array.path)
         offset = len(header(array.dtype, array.shape))
-        return Stored(array.dtype, array.shape, offset, sha256, identity)
+        return StoredArray(array.dtype, array.shape, offset, sha256, identity)
 
     def abandon(self) -> None:
         """Let go of everything; what was written is removed by others."""
@@ -238,7 +238,7 @@ class Writer:
             array.abandon()
 
     def end(self, *, given_up: bool = False) -> None:
-        """Who watches is told that it is over."""
+        """End the report of progress."""
         if self._progress is not None:
             self._progress.close(given_up=given_up)
             self._progress = None
@@ -250,20 +250,20 @@ def _name(dtype: DType | str) -> str:
     return name
 
 
-def refused(error: OSError, aside: Path, needed: int = 0) -> RunError:
-    """What a disk says to prepared data, as one sentence with a cure.
+def write_error(error: OSError, aside: Path, nbytes: int = 0) -> RunError:
+    """The error for a disk that does not take prepared data, with a cure.
 
     `aside` is a folder in the cache whose files will be removed.
     """
     cache = shown(aside.parent)
     if error.errno in _FULL:
         return RunError(
-            f"the disk is full: prepared data needs {_amount(needed)} in {cache}, and "
+            f"the disk is full: prepared data needs {_amount(nbytes)} in {cache}, and "
             f"{_free(aside)} free there",
             code="E708",
             notes=("make room, such as by `gradcli data clean`", f"or {_ELSEWHERE}"),
         )
-    # What is in the way of a folder is no folder, whatever the system says of it.
+    # Either error means that a file is where a folder should be.
     file = error.errno in (errno.EEXIST, errno.ENOTDIR)
     why = "that is a file, or lies below one" if file else error.strerror
     return RunError(
@@ -273,8 +273,8 @@ def refused(error: OSError, aside: Path, needed: int = 0) -> RunError:
     )
 
 
-def _amount(needed: int) -> str:
-    return f"about {byte_size(needed)}" if needed else "room"
+def _amount(nbytes: int) -> str:
+    return f"about {byte_size(nbytes)}" if nbytes else "room"
 
 
 def _free(aside: Path) -> str:
@@ -286,15 +286,15 @@ def _free(aside: Path) -> str:
         return "too little is"
 
 
-def as_json(arrays: Mapping[str, Stored]) -> dict[str, Any]:
-    """The arrays as facts.json has them."""
+def as_json(arrays: Mapping[str, StoredArray]) -> dict[str, Any]:
+    """The arrays as written to facts.json."""
     return {
         name: {
-            "dtype": one.dtype,
-            "shape": list(one.shape),
-            "offset": one.offset,
-            "sha256": one.sha256,
-            "identity": one.identity.as_list(),
+            "dtype": array.dtype,
+            "shape": list(array.shape),
+            "offset": array.offset,
+            "sha256": array.sha256,
+            "identity": array.identity.as_list(),
         }
-        for name, one in arrays.items()
+        for name, array in arrays.items()
     }

@@ -53,14 +53,14 @@ def is_missing(cell: str, allowed: bool) -> bool:
 
 
 def number_of(cell: str) -> float:
-    """The number of a cell; NaN where it is none, or outside float32, which is computed in."""
+    """The number of a cell; NaN where it is no number, or outside the range of float32."""
     text = cell.strip()
     value = float(text) if _NUMBER.fullmatch(text) else math.nan
     return value if abs(value) < LARGEST else math.nan
 
 
 def numbers_of(cells: Sequence[str]) -> Numbers:
-    """The number of each cell: read in C as most people write them, the others one by one."""
+    """The number of each cell: common forms are parsed in C, the rest in Python."""
     if len(cells) < _FEW:
         return _one_by_one(cells)
     text = "\n".join(cells)
@@ -71,15 +71,15 @@ def numbers_of(cells: Sequence[str]) -> Numbers:
     run("read_numerals", letters.array, numbers, odd)
     values = array("d")
     values.frombytes(Tensor(numbers).memoryview())
-    others, marks = {}, bytes(Tensor(odd).memoryview())
+    odd_cells, marks = {}, bytes(Tensor(odd).memoryview())
     place = marks.find(1)
     while place >= 0:
         cell = cells[place]
         value = values[place] = math.nan if cell in _COMMON_GAPS else number_of(cell)
         if value != value:
-            others[place] = cell
+            odd_cells[place] = cell
         place = marks.find(1, place + 1)
-    return Numbers(values, others)
+    return Numbers(values, odd_cells)
 
 
 def all_fit(values: array[float]) -> bool:

@@ -70,8 +70,8 @@ class TypedTable:
         """An error at one cell."""
         raise refusal(self.place(self.rows[index]), self.header, column, what)
 
-    def used(self, numbers: Sequence[str], words: Sequence[str]) -> TypedTable:
-        """These columns alone, as these; refused at the topmost of their cells that are wrong."""
+    def select(self, numbers: Sequence[str], words: Sequence[str]) -> TypedTable:
+        """These columns alone, with these types; raises at the topmost of their wrong cells."""
         wrong = {name: self.wrong[name] for name in (*numbers, *words) if name in self.wrong}
         refuse_topmost(self.place, self.header, wrong)
         return replace(
@@ -137,7 +137,7 @@ def collect(
             if gathering.stops:
                 break
     except DataError:
-        gathering.refuse_first()  # what a row above holds is told before how one below is written
+        gathering.refuse_first()  # report the cells of a row above before the form of one below
         raise
     gathering.refuse_first()
     return gathering.table()
@@ -168,7 +168,7 @@ def without_gaps(table: TypedTable) -> tuple[TypedTable, tuple[str, ...]]:
 
 
 def without_nan(values: array[float]) -> array[float]:
-    """The values that are there; as none is infinite, a sum tells whether all are."""
+    """The values without gaps; as none is infinite, the sum tells whether there are gaps."""
     whole = not math.isnan(sum(values))
     return values if whole else array("d", (value for value in values if value == value))
 
@@ -186,7 +186,7 @@ class _Gathering:
         self.wrong: dict[str, Wrong] = {}
 
     def add(self, block: Block) -> None:
-        """The next rows; a column that is asked for as numbers may hold true and false."""
+        """Add the next rows; a column of numbers may hold true and false."""
         sure = {name for name, role in self.roles.items() if role == "number"}
         numbers = {n: with_truth(x) if n in sure else x for n, x in block.numbers.items()}
         block = replace(block, numbers=numbers)
@@ -206,7 +206,7 @@ class _Gathering:
         self.count += block.count
 
     def _note(self, name: str, role: Role, block: Block, dropped: frozenset[int]) -> None:
-        """The first cell of a column's new rows that may not be there."""
+        """Note the first invalid cell of a column's new rows."""
         allowed = self.gaps.allowed(name)
         cells: Iterator[tuple[int, str]] = iter(())
         if role == "word" and not allowed:
@@ -296,7 +296,7 @@ class _WordsSoFar:
                     yield place, words.table[code]
 
     def cell(self, index: int) -> str:
-        """A cell as it is written."""
+        """The text of a cell."""
         return self._table[self.codes[index]]
 
     def column(self, nan: bool) -> WordColumn:
@@ -310,9 +310,9 @@ class _WordsSoFar:
 
 def _with_sorted_table(codes: array[int], table: Sequence[str]) -> WordColumn:
     """The words that occur, sorted by their bytes, and codes of these."""
-    used = sorted(set(codes) - {GAP}, key=lambda code: table[code].encode())
-    places = {code: at for at, code in enumerate(used)} | {GAP: GAP}
-    return WordColumn(array("i", map(places.__getitem__, codes)), [table[code] for code in used])
+    present = sorted(set(codes) - {GAP}, key=lambda code: table[code].encode())
+    places = {code: at for at, code in enumerate(present)} | {GAP: GAP}
+    return WordColumn(array("i", map(places.__getitem__, codes)), [table[code] for code in present])
 
 
 def refuse_topmost(
@@ -326,7 +326,7 @@ def refuse_topmost(
 
 
 def wrong_cell(cell: str, what: str, cure: str) -> str:
-    """What is to be said of a cell that is no number, or of one that lacks a value."""
+    """The message about a cell that is no number, or that lacks a value."""
     if is_missing(cell, allowed=False):
         return f"expected a {what}, found the missing value {cell!r}; {cure}"
     plain = re.sub(r"[^\d.-]", "", cell)

@@ -17,7 +17,7 @@ from gradcli.data.tabular.cells import Columns
 from gradcli.data.tabular.reader import Block, Role, WithHeaderRow
 from gradcli.errors import DataError
 
-_PATIENCE = 1 << 22  # characters without an end of a row, after which they are looked at exactly
+_PATIENCE = 1 << 22  # characters without an end of a row, after which they are parsed exactly
 
 
 class CsvReader(WithHeaderRow):
@@ -58,7 +58,7 @@ class CsvReader(WithHeaderRow):
             quick = self._quick(self._text[:end], places) if end else None
             if quick is not None:
                 count, cells = quick
-                self._exact.passed(count)
+                self._exact.skip(count)
                 self._text = self._text[end:]
                 yield count, cells
             elif end or self._final or before > _PATIENCE:

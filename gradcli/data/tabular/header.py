@@ -17,18 +17,18 @@ DELIMITERS = {"a comma": ",", "a semicolon": ";", "a tab": "\t", "a bar": "|"}
 
 
 def need(reader: TableReader, columns: Sequence[str], notes: Mapping[str, str] = NO_NOTES) -> None:
-    """Every column exists exactly once; shows both lists otherwise, and the notes on what lacks."""
+    """Raise unless every column exists exactly once; `notes` are for missing columns."""
     header, source = reader.header, reader.source
     counts = Counter(header)
     twice = next((c for c in columns if counts[c] > 1), None)
     missing = [c for c in columns if c not in counts]
     if not missing and twice is None:
         return
-    others = [name for name in header if name not in columns]
+    candidates = [name for name in header if name not in columns]
     what = (
         f"column '{shown(twice)}' appears twice"
         if twice is not None
-        else f"no column is called {_with_nearest(missing, others)}"
+        else f"no column is called {_with_nearest(missing, candidates)}"
     )
     error = DataError(
         f"{source}: {what}",
@@ -43,9 +43,9 @@ def need(reader: TableReader, columns: Sequence[str], notes: Mapping[str, str] =
     raise reader.why(error) if isinstance(reader, Doubtful) else error
 
 
-def _with_nearest(missing: Sequence[str], others: Sequence[str]) -> str:
-    """Names that no column has, each with the nearest one that is there."""
-    near = {name: shown(did_you_mean(name, others)) for name in missing}
+def _with_nearest(missing: Sequence[str], candidates: Sequence[str]) -> str:
+    """Names that no column has, each with the nearest name of a column."""
+    near = {name: shown(did_you_mean(name, candidates)) for name in missing}
     if len(missing) == 1:
         [(name, question)] = near.items()
         return f"{name!r}; {question}" if question else repr(name)

@@ -49,7 +49,7 @@ class JsonLinesReader(WithoutHeaderRow):
             raise self._mistake
 
     def _next(self, most: int) -> list[Row]:
-        """Some more rows; fewer where one has a mistake, which is told behind them."""
+        """Some more rows; fewer before one with a mistake, which is raised after them."""
         rows: list[Row] = []
         try:
             rows.extend(islice(self._rows, most))

@@ -38,7 +38,7 @@ def open_table(file: Path | Loaded, delimiter: str, advance: Advance | None = No
 
     Its first bytes say what it is, whatever it is called. Large CSV files are read by pyarrow where
     that is installed: with the same result, but for small ones importing it would take longer.
-    `advance` is told the unpacked bytes as they are read.
+    The unpacked bytes are reported to `advance` as they are read.
     """
     path = file if isinstance(file, Path) else file.path
     source = shown(path)
@@ -49,7 +49,7 @@ def open_table(file: Path | Loaded, delimiter: str, advance: Advance | None = No
     pieces = pieces_of(file) if isinstance(file, Path) else pieces_in(file)
     start = next(pieces, b"")
     kind = kind_of_text(start[:64])
-    text = _counted(start, pieces, advance)
+    text = _report_progress(start, pieces, advance)
     first = start[:4096].removeprefix(BOM).lstrip()
     if first.startswith(b"{"):
         return JsonLinesReader(texts(text, source), source)
@@ -70,9 +70,9 @@ def open_table(file: Path | Loaded, delimiter: str, advance: Advance | None = No
 
 
 def reader_ahead(path: Path) -> Advance:
-    """Told of the first bytes that are hashed of a large file, it imports the reader in a thread.
+    """A callback that imports the reader in a thread once the first bytes of a file are hashed.
 
-    A wrong guess of the reader costs work and changes nothing.
+    A wrong guess of the reader costs time and changes no result.
     """
     started: list[Background[None]] = []
 
@@ -122,11 +122,13 @@ def _open_binary(
     return open_columns(file, kind, source, advance)
 
 
-def _counted(start: bytes, others: Iterator[bytes], advance: Advance | None) -> Iterator[bytes]:
+def _report_progress(
+    start: bytes, rest: Iterator[bytes], advance: Advance | None
+) -> Iterator[bytes]:
     yield start
     if advance is not None:
         advance(len(start))
-    for piece in others:
+    for piece in rest:
         yield piece
         if advance is not None:
             advance(len(piece))

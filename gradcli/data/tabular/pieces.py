@@ -46,9 +46,9 @@ def _unzstd(pieces: Iterator[bytes], size: int, source: str) -> Iterator[bytes]:
     return unzstd(pieces, size, source)
 
 
-def _with_first(first: bytes, others: Iterator[bytes]) -> Iterator[bytes]:
+def _with_first(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
     yield first
-    yield from others
+    yield from rest
 
 
 def _read(path: Path, size: int) -> Iterator[bytes]:
@@ -62,10 +62,10 @@ def _read(path: Path, size: int) -> Iterator[bytes]:
 
 
 def texts(pieces: Iterator[bytes], source: str) -> Iterator[str]:
-    """UTF-8 text without a byte order mark; what stands before a wrong byte comes before its error.
+    """UTF-8 text without a byte order mark; the text before a wrong byte comes before the error.
 
     Raises:
-        DataError: with the line and the offset of the first byte that is none of UTF-8.
+        DataError: with the line and the offset of the first byte that is not UTF-8.
     """
     rest, offset, lines, inside = b"", 0, 1, False
     for final, piece in _last_marked(pieces):
@@ -77,7 +77,7 @@ def texts(pieces: Iterator[bytes], source: str) -> Iterator[str]:
             data, offset = data[len(BOM) :], len(BOM)
         inside = True
         try:
-            text, used = codecs.utf_8_decode(data, "strict", final)
+            text, consumed = codecs.utf_8_decode(data, "strict", final)
         except UnicodeDecodeError as error:
             yield data[: error.start].decode()
             line = lines + data.count(b"\n", 0, error.start)
@@ -87,9 +87,9 @@ def texts(pieces: Iterator[bytes], source: str) -> Iterator[str]:
                 code="E304",
             ) from None
         yield text
-        rest = data[used:]
-        offset += used
-        lines += data.count(b"\n", 0, used)
+        rest = data[consumed:]
+        offset += consumed
+        lines += data.count(b"\n", 0, consumed)
 
 
 def lines_in(texts: Iterator[str], most: int) -> Iterator[str]:

@@ -67,7 +67,7 @@ class Block:
 
 
 class TableReader(Protocol):
-    """A table that is read once, from above; its mistakes are told when the reading gets there.
+    """A table that is read once, from the top; a mistake raises when the reading reaches it.
 
     Attributes:
         source: the file, for messages.

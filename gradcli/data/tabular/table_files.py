@@ -60,10 +60,10 @@ def of_split(split: str, files: Mapping[str, File]) -> list[File]:
 def open_files(
     files: Sequence[Path | Loaded], source: str, delimiter: str, advance: Advance | None = None
 ) -> TableReader:
-    """A reader of one file, or of several as one table with the name `source`."""
+    """A reader of one file, or of several as one table named `source`."""
     if len(files) == 1:
         return open_table(files[0], delimiter, advance)
-    return PartsReader([partial(open_table, one, delimiter, advance) for one in files], source)
+    return PartsReader([partial(open_table, file, delimiter, advance) for file in files], source)
 
 
 def text_size(files: Sequence[Path]) -> int | None:

@@ -12,20 +12,20 @@ from gradcli.data.tabular.parts import begins_of
 from gradcli.data.tabular.reader import FIRST_ROW, TableReader
 from gradcli.errors import DataError
 
-_MOST = 1 << 20  # rows that are looked at
+_MOST = 1 << 20  # rows that are checked
 # ISO 8601, which sorts as text; the zone apart.
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?)(Z|[+-]\d\d:?\d\d)?")
 
 
-def step_back(opened: Callable[[], TableReader], names: Sequence[str]) -> str:
-    """Where the first column of dates or times falls, in words.
+def step_back(open_reader: Callable[[], TableReader], names: Sequence[str]) -> str:
+    """A sentence on the first step back in time in columns of dates or times.
 
-    Empty where there is no such column, or one that never falls: that one says the order.
+    Empty where there is no such column, or where one never falls, which then gives the order.
     """
     with suppress(DataError):  # a column of lists has no words
-        start = next(iter(opened().blocks(dict.fromkeys(names, "word"))), None)
+        start = next(iter(open_reader().blocks(dict.fromkeys(names, "word"))), None)
         times = [name for name in names if start and _holds_times(start.words[name].table)]
-        return _first_fall(opened(), times) if times else ""
+        return _first_fall(open_reader(), times) if times else ""
     return ""
 
 

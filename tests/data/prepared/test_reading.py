@@ -120,13 +120,13 @@ def test_whoever_waits_tells_how_far_it_is(path: Path, monkeypatch: pytest.Monke
     told: list[tuple[Any, ...]] = []
     monkeypatch.setattr(progress, "watcher", lambda *words: told.append(words))
     one = FileReading(path, FileIdentity.of(path), None)
-    later: Callable[[float], bool] = one._ended.wait
+    later: Callable[[float], bool] = one._end.wait
 
     def wait(seconds: float) -> bool:
         one.read(Remembering(1))
         return later(seconds)
 
-    monkeypatch.setattr(one._ended, "wait", wait)
+    monkeypatch.setattr(one._end, "wait", wait)
     one.result()
     assert told[0] == ("reading x.bin", 0, path.stat().st_size, "B")
     assert told[-1][0] == "reading x.bin"
