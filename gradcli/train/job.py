@@ -174,7 +174,7 @@ class Settings:
         EarlyStop | None,
         "`{metric, patience: 3, min_delta: 0}`: stop when the metric has not improved by "
         "`min_delta` in `patience` consecutive evaluations; its best checkpoint is kept and used "
-        "like that of `best`, which takes precedence",
+        "like that of `best`; `best` takes precedence",
     ] = None
     eval_every: Annotated[
         Count | None, "steps between evaluations; by default after each epoch", FORKS

@@ -78,7 +78,8 @@ class Precision(_Averaged):
     """The share of a class's answers that are right; 0 if there are none.
 
     `binary` scores the second of two classes, `macro` averages the classes that occur, `weighted`
-    weighs them by their labels, `micro` counts all at once, `none` lists all classes.
+    weighs them by their number of labels, `micro` counts all classes together, `none` lists all
+    classes.
     """
 
     @staticmethod
@@ -89,7 +90,7 @@ class Precision(_Averaged):
 
 @dataclass(frozen=True)
 class Recall(_Averaged):
-    """The share of a class's labels that the answers find; 0 if there are none.
+    """The share of a class's labels that the model answers; 0 if there are none.
 
     `average` as in precision.
     """

@@ -68,7 +68,7 @@ class MAPE(Mean):
 
 @dataclass(frozen=True)
 class MedianError(Metric):
-    """The median of |output - target| over the samples; the mean of several values."""
+    """The median of |output - target| over the samples; for several values, their mean median."""
 
     targets = "values"
     direction = "lower"
