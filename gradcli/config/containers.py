@@ -19,19 +19,19 @@ from gradcli.errors import GradcliError, Place, ShapeError
 
 
 def repeat(times: Count, layers: Layers) -> None:
-    """The layers `times` times, each time with parameters of their own."""
+    """Repeats the layers `times` times, each time with new parameters."""
 
 
 def residual(layers: Layers, shortcut: Layers | None = None) -> None:
-    """What the layers make of the input, added to it or to what the shortcut makes of it."""
+    """The output of the layers, added to the input or to the output of the shortcut."""
 
 
 def parallel(branches: Branches, join: Literal["concat", "add"] = "concat", dim: int = 0) -> None:
-    """Each branch on the same input; the results joined along dimension `dim`, or added."""
+    """Applies each branch to the same input; concatenates the outputs along `dim`, or adds them."""
 
 
 def block(layers: Layers, of: str = "") -> None:
-    """Layers one after another, shown as one; each use of one of `blocks:` is such a layer."""
+    """Layers in sequence, shown as one layer; each use of an entry of `blocks:` is such a layer."""
 
 
 CONTAINERS: dict[str, Callable[..., None]] = {

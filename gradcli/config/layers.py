@@ -34,10 +34,10 @@ def reshape(sample: Sample, shape: Shape) -> nn.Module:
 
 
 def embed(num_embeddings: int, dim: Count, *, std: Positive | None = None) -> nn.Module:
-    """A learnt row of `dim` numbers for each index, normally distributed at first.
+    """A learnt row of `dim` numbers for each index, initialised from a normal distribution.
 
-    Where `std` is left out it is 0.02 in a model with `positions`, `attention` or `transformer`,
-    and 1 in any other.
+    `std` defaults to 0.02 in a model with `positions`, `attention` or `transformer`, and to 1 in
+    any other.
     """
     table = nn.Embedding(num_embeddings, dim)
     if std not in (None, 1.0):
@@ -54,7 +54,7 @@ def avgpool(
     ceil_mode: bool = False,
     count_include_pad: bool = True,
 ) -> nn.Module:
-    """The mean of each window; `global` takes whole channels and leaves a row of channels."""
+    """The mean of each window; `global` averages whole channels and returns a row of channels."""
     if kernel != "global":
         return nn.AvgPool2d(kernel, stride, padding, ceil_mode, count_include_pad)
     if stride is not None or padding != 0 or ceil_mode or not count_include_pad:
@@ -69,7 +69,7 @@ def upsample(
     mode: Literal["nearest", "nearest-exact", "linear", "bilinear"] = "nearest",
     align_corners: bool = False,
 ) -> nn.Module:
-    """Each value the nearest one of the input, or on the straight lines between neighbours."""
+    """Resizes by the nearest value, or by linear interpolation between neighbours."""
     return nn.Upsample(size, scale_factor, mode, align_corners or None)
 
 
@@ -80,7 +80,7 @@ def pad(
     mode: Literal["constant", "reflect", "replicate", "circular"] = "constant",
     value: Finite = 0.0,
 ) -> nn.Module:
-    """More around a line or an image: one value, its mirror image, its edge, or its other end."""
+    """Pads a line or an image with one value, its mirror image, its edge, or its other end."""
     lines = len(sample) == 2
     if mode == "constant":
         return (nn.ConstantPad1d if lines else nn.ConstantPad2d)(padding, value)
@@ -104,7 +104,7 @@ def attention(
     eps: Positive = 1e-5,
     **further: Any,
 ) -> nn.SelfAttention:
-    """Each step becomes an average of steps, by likeness; several heads side by side."""
+    """Multi-head self-attention: each step becomes an average of steps, weighted by similarity."""
     steps, features = sample
     turned = steps if rotary else None
     return nn.SelfAttention(
@@ -126,7 +126,7 @@ def transformer(
     eps: Positive = 1e-5,
     **further: Any,
 ) -> nn.Module:
-    """Attention and a network of two linear layers, each with a norm and added to its input."""
+    """Attention and an MLP of two linear layers, each with a norm and a residual connection."""
     inner = mlp if isinstance(mlp, int) else int(mlp.removesuffix("x")) * sample[-1]
     inside = attention(sample, heads, dropout=dropout, bias=bias, eps=eps, **further)
     first = norm == "pre"

@@ -52,15 +52,15 @@ class Loss:
 
 
 def cross_entropy(label_smoothing: Portion = 0.0, weight: Weights = ()) -> Loss:
-    """-log softmax(outputs)[label], the mean over all labels by the weights of their classes.
+    """-log softmax(outputs)[label], the mean over all labels, weighted by class.
 
-    For labels; the model ends in one output a class, and `weight` is a number for each.
+    For labels; the model ends with one output per class, and `weight` has one number per class.
     """
     return _of_labels("cross_entropy", weight, label_smoothing=label_smoothing)
 
 
 def nll(weight: Weights = ()) -> Loss:
-    """-outputs[label], the outputs being logarithms of probabilities; else as cross_entropy."""
+    """-outputs[label], where outputs are log-probabilities; otherwise like cross_entropy."""
     return _of_labels("nll_loss", weight)
 
 
@@ -75,17 +75,17 @@ def l1() -> Loss:
 
 
 def smooth_l1(beta: NotNegative = 1.0) -> Loss:
-    """|output - target|, but with a square below beta; the mean over all values; for values."""
+    """|output - target|, but quadratic below beta; the mean over all values; for values."""
     return _of_values("smooth_l1_loss", distance=True, beta=beta)
 
 
 def huber(delta: Positive = 1.0) -> Loss:
-    """Half of (output - target)^2, a straight line from delta on; the mean; for values."""
+    """Half of (output - target)^2, linear beyond delta; the mean over all values; for values."""
     return _of_values("huber_loss", distance=True, delta=delta)
 
 
 def bce() -> Loss:
-    """Binary cross-entropy of probabilities, as behind `sigmoid`; else as bce_with_logits."""
+    """Binary cross-entropy of probabilities, as after `sigmoid`; otherwise like bce_with_logits."""
     answers = {"labels": _scores_of_probabilities}
     return _of_values("binary_cross_entropy", binary=True, answers=answers)
 
@@ -93,7 +93,7 @@ def bce() -> Loss:
 def bce_with_logits(pos_weight: Positive | Weights = 1.0) -> Loss:
     """Binary cross-entropy of sigmoid(outputs); targets of 1 count pos_weight times.
 
-    For values from 0 to 1, with a list of pos_weight one for each; or for two-class labels
+    For values from 0 to 1 (a list of pos_weight has one number per value), or for two-class labels
     with a single output: positive means the second class.
     """
     many = len(pos_weight) if isinstance(pos_weight, tuple) else None
@@ -108,7 +108,7 @@ def bce_with_logits(pos_weight: Positive | Weights = 1.0) -> Loss:
 
 
 def kl(log_target: bool = False, reduction: Literal["batchmean", "mean"] = "batchmean") -> Loss:
-    """Target (log(target) - output), the outputs being logarithms of probabilities.
+    """Target (log(target) - output), where outputs are log-probabilities.
 
     For values that are probabilities.
     """
@@ -117,7 +117,7 @@ def kl(log_target: bool = False, reduction: Literal["batchmean", "mean"] = "batc
 
 
 def poisson_nll(log_input: bool = True, full: bool = False, eps: Positive = 1e-8) -> Loss:
-    """Minus the logarithm of a Poisson distribution: of counts, exp(outputs) being the rates.
+    """Negative log-likelihood of counts under a Poisson distribution with rates exp(outputs).
 
     For values that are counts.
     """

@@ -109,7 +109,7 @@ def _row(
 
 
 def sequential(parts: Parts, at: Points, *, warmup: StepsOrPercent = 0) -> Plan:
-    """One schedule up to each point in `at`, and one behind; each sees its stretch as a run."""
+    """One schedule up to each point in `at`, and one after it; each treats its part as a run."""
     made = tuple(_part(part) for part in parts)
     if len(at) != len(made) - 1:
         raise OptionError(

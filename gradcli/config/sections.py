@@ -31,57 +31,57 @@ RunName = Annotated[
 
 def top(
     gradcli: Annotated[
-        int, Bound(f"the version of the config format, {VERSION}"), "what this file is written in"
+        int, Bound(f"the version of the config format, {VERSION}"), "the config format of this file"
     ],
     data: Annotated[Any, "a dataset by `name` and its keys; see `data` below"],
     model: Annotated[list[Any], NOT_EMPTY, Bound("a list of at least one layer"), "the layers"],
     loss: Annotated[Any, "see `Losses` below"],
     optim: Annotated[Any, "the optimizer", Changeable(True, but=("name", "no_decay", "groups"))],
-    train: Annotated[Any, "how long, in which portions, what is watched"],
-    name: Annotated[RunName, "name of the runs; the file's name where it is left out"] = "run",
-    schedule: Annotated[Any, "the learning rate over the run", FORKS] = "constant",
+    train: Annotated[Any, "length, batch size, evaluation and checkpoints of the training"],
+    name: Annotated[RunName, "name of the runs; by default the file's name"] = "run",
+    schedule: Annotated[Any, "how the learning rate changes over the run", FORKS] = "constant",
     metrics: Annotated[
         list[str | dict[str, Any]],
         Bound("a list of metric names"),
-        "what is measured on `val` and `test` beside the loss; see `Metrics` below",
+        "figures on `val` and `test`, in addition to the loss; see `Metrics` below",
     ] = [],  # noqa: B006
     expect: Annotated[
         dict[str, str],
         Bound('a map such as {val.accuracy: ">= 0.97"}'),
-        "figures the run must reach; a miss ends with exit code 6",
+        "figures that the run must reach; a miss ends with exit code 6",
     ] = {},  # noqa: B006
     vars: Annotated[
-        dict[str, Any], Bound("a map from names to values"), "values to refer to as `$vars.x`"
+        dict[str, Any], Bound("a map from names to values"), "values that you can use as `$vars.x`"
     ] = {},  # noqa: B006
     code: Annotated[
         list[str] | str,
         Bound("a Python file or a list of them"),
-        "own layers, losses, metrics and datasets, relative to this file: "
+        "your own layers, losses, metrics and datasets, relative to this file: "
         "[own-code.md](own-code.md)",
     ] = [],  # noqa: B006
     blocks: Annotated[
         dict[str, Any],
         Bound("a map from names to blocks"),
-        "layers under a name, with parameters; see below",
+        "named groups of layers, with parameters; see below",
     ] = {},  # noqa: B006
     freeze: Annotated[
-        Patterns, "patterns of the parameters that are not trained, such as `block.0-8.*`"
+        Patterns, "patterns of the parameters that stay fixed, such as `block.0-8.*`"
     ] = [],  # noqa: B006
     pretrained: Annotated[
         Any,
-        "first weights of a new run: `from`, a safetensors file, the folder of a published model, "
-        "a checkpoint of gradcli or a run such as `mnist@best`, relative to this file or to where "
-        "gradcli runs; `layers`, patterns of the weights taken by their names (all where left "
-        "out); `optimizer: true` takes the optimizer's state too, and the schedule begins anew "
+        "initial weights of a new run: `from` is a safetensors file, the folder of a published "
+        "model, a checkpoint of gradcli or a run such as `mnist@best`, relative to this file or to "
+        "the current folder; `layers` are patterns of the weights to load by name (by default "
+        "all); `optimizer: true` also loads the optimizer's state, and the schedule starts over "
         "([runs.md](runs.md))",
     ] = None,
     lora: Annotated[
         Any,
-        "thin matrices that are trained beside the linear layers that `match`, in place of all "
+        "low-rank matrices to train beside the linear layers that `match`, instead of all "
         "weights ([pretrained.md](pretrained.md#fine-tuning-a-part))",
     ] = None,
     extends: Annotated[
-        Any, "a file, or a list of them, that this one is laid over; relative to this file"
+        Any, "a base file, or a list of them, that this file overrides; relative to this file"
     ] = None,
 ) -> None:
     """The keys of a config file."""
@@ -92,10 +92,10 @@ class Pretrained:
     """Where the first weights come from, of which layers, and whether the optimizer's state too."""
 
     from_: Annotated[str, "a safetensors file, a folder of a published model, or a run"]
-    layers: Annotated[Patterns, "patterns of the weights that are taken; all where left out"] = (
-        field(default_factory=list)
+    layers: Annotated[Patterns, "patterns of the weights to load; by default all"] = field(
+        default_factory=list
     )
-    optimizer: Annotated[bool, "take the optimizer's state too"] = False
+    optimizer: Annotated[bool, "load the optimizer's state too"] = False
 
 
 # Keys that people write at the top level or in `train:`, and where they belong.

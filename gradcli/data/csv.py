@@ -55,7 +55,7 @@ SUFFIXES = (".csv", ".tsv", ".txt", ".parquet", ".arrow", ".feather", ".jsonl", 
 
 @dataclass(frozen=True)
 class CsvSource(InTime, ScaledTargets, Cached):
-    """A table with a header; inputs are the columns named here, else all that are of use."""
+    """A table with a header; inputs are the columns in the config, by default all useful ones."""
 
     PLACES: ClassVar = ("file", "test_file", "cache")
 

@@ -55,7 +55,7 @@ class Listing:
 
 @dataclass(frozen=True, kw_only=True)
 class ImageFolder(Cached, Pictures):
-    """A folder for each class; all pictures are made one size. Needs the extra `images`."""
+    """One folder per class; all pictures are resized to one size. Needs the extra `images`."""
 
     PLACES: ClassVar = ("dir", "test_dir", "cache")
 

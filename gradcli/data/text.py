@@ -34,7 +34,7 @@ SMALL_GZIP = (256 << 20) // BOMB_RATIO  # bytes of a packed text that is no long
 
 @dataclass(frozen=True)
 class TextSource(Cached):
-    """One text, cut into windows; the splits are stretches of it, in order."""
+    """One text, cut into windows; the splits are consecutive stretches of it."""
 
     PLACES: ClassVar = ("file", "tokenizer", "cache")
 

@@ -31,7 +31,7 @@ VOCAB_LIMIT = 1 << 20
 
 @dataclass(frozen=True)
 class TokenSource:
-    """Whole numbers one after another in one file or several, cut into windows, mapped there."""
+    """Token numbers in one or several files, mapped in place and cut into windows."""
 
     PLACES: ClassVar = ("file", "val_file")
 

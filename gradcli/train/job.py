@@ -123,82 +123,86 @@ class Settings:
     Fields are the keys, with their types and what they mean.
     """
 
-    batch: Annotated[Batch, "samples of one update"]
+    batch: Annotated[Batch, "samples per update"]
     epochs: Annotated[
-        Whole | None, "passes over the training split; 0 writes the first checkpoint only", ANYTIME
+        Whole | None, "passes over the training split; 0 writes only the first checkpoint", ANYTIME
     ] = None
-    steps: Annotated[Whole | None, "updates; either `epochs` or `steps` says how long", ANYTIME] = (
+    steps: Annotated[Whole | None, "number of updates; set either `epochs` or `steps`", ANYTIME] = (
         None
     )
-    seed: Annotated[Seed, "decides every random number"] = 1
+    seed: Annotated[Seed, "seed of all random numbers"] = 1
     micro_batch: Annotated[
         Batch | None,
-        "samples of one forward pass; the gradients of a batch's parts are added up along a binary "
-        "tree that depends on their number alone; several ranks (`mpirun -n N`) share the parts, "
-        "and choose ceil(batch / N) where it is left out",
+        "samples per forward pass; the gradients of a batch's parts are added along a binary tree "
+        "that depends only on their number; several ranks (`mpirun -n N`) share the parts, and "
+        "use ceil(batch / N) by default",
         FORKS,
     ] = None
-    clip: Annotated[Positive | None, "largest norm of all gradients together", FORKS] = None
+    clip: Annotated[Positive | None, "maximum norm of all gradients together", FORKS] = None
     clip_value: Annotated[
-        Positive | None, "largest size of each number of a gradient; comes before `clip`", FORKS
+        Positive | None,
+        "maximum absolute value of each gradient element; applied before `clip`",
+        FORKS,
     ] = None
     on_nonfinite: Annotated[
         OnNonfinite,
-        "what a step does whose loss or gradients are not finite: `stop` ends the run before the "
-        "update; `skip` leaves the step out and goes on, and stops after 10 such steps in a row "
+        "action if a step's loss or gradients are not finite: `stop` ends the run before the "
+        "update; `skip` skips the step and continues, and stops after 10 such steps in a row "
         "([runs.md](runs.md))",
         FORKS,
     ] = "stop"
     ema: Annotated[
         Ema | None,
         Bound("a number in [0, 1), or a map {decay, warmup, buffers}"),
-        "a number such as `0.999`, or `{decay, warmup: true, buffers: true}`: the share that a "
-        "moving average of the weights keeps at each step, less in the first steps; `val`, `test`, "
+        "a number such as `0.999`, or `{decay, warmup: true, buffers: true}`: the decay of a "
+        "moving average of the weights at each step, lower in the first steps; `val`, `test`, "
         "`gradcli eval` and `predict` use the average",
     ] = None
     sampler: Annotated[
         Literal["balanced"] | None,
-        "`balanced`: an epoch draws as many samples as there are, each class equally often; left "
-        "out: each sample once",
+        "`balanced`: an epoch draws as many samples as the split has, each class equally often; by "
+        "default each sample once",
         FORKS,
     ] = None
-    drop_last: Annotated[bool, "leave out an epoch's last, smaller batch"] = False
+    drop_last: Annotated[bool, "skip an epoch's last, smaller batch"] = False
     best: Annotated[
         Figure | None,
-        "the figure whose best checkpoint is kept, such as `val.accuracy`; the summary, `expect`, "
-        "`gradcli eval` and `predict` use that checkpoint",
+        "keep the checkpoint with the best value of this figure, such as `val.accuracy`; the "
+        "summary, `expect`, `gradcli eval` and `predict` use that checkpoint",
     ] = None
     early_stop: Annotated[
         EarlyStop | None,
         "`{metric, patience: 3, min_delta: 0}`: stop when the metric has not improved by "
-        "`min_delta` in `patience` evaluations running; its best checkpoint is kept and used as "
-        "that of `best`, which wins where both are set",
+        "`min_delta` in `patience` consecutive evaluations; its best checkpoint is kept and used "
+        "like that of `best`; `best` takes precedence",
     ] = None
     eval_every: Annotated[
-        Count | None, "steps between evaluations; after each epoch where left out", FORKS
+        Count | None, "steps between evaluations; by default after each epoch", FORKS
     ] = None
     sample: Annotated[
         Sample | None,
         Bound("a text, or a map {prompt, tokens, temperature}"),
-        "`{prompt, tokens: 100, temperature: 1}`: a model of text writes so many tokens on behind "
-        "the prompt at each evaluation (after each epoch where nothing is evaluated); they depend "
-        "on seed and step alone and change no bit of the training",
+        "`{prompt, tokens: 100, temperature: 1}`: a text model continues the prompt by so many "
+        "tokens at each evaluation (after each epoch if nothing is evaluated); the text depends "
+        "only on seed and step, and the training keeps the same bits",
         ANYTIME,
     ] = None
     checkpoint_every: Annotated[
-        Count | None, "steps between checkpoints; after each epoch where left out", ANYTIME
+        Count | None, "steps between checkpoints; by default after each epoch", ANYTIME
     ] = None
     checkpoint_minutes: Annotated[
         Positive | None,
-        "minutes after which a checkpoint is saved where none of the others was; rank 0's clock "
-        "decides, and no bits depend on it",
+        "minutes after which to save a checkpoint if no other was saved; rank 0's clock decides, "
+        "and the bits do not depend on it",
         ANYTIME,
     ] = None
-    keep: Annotated[Count, "how many of the newest checkpoints stay, beside the best", ANYTIME] = 2
+    keep: Annotated[
+        Count, "number of newest checkpoints to keep, in addition to the best", ANYTIME
+    ] = 2
     log_every: Annotated[
         Count | None,
-        "steps between two lines of the log; where left out a run has about 400: its steps / 400, "
-        "rounded to one digit that is not 0, at least 1",
+        "steps between two lines of the log; by default the steps of the run / 400, rounded to one "
+        "digit that is not 0, at least 1: about 400 lines",
         ANYTIME,
     ] = None
     capture: Annotated[
@@ -209,17 +213,17 @@ class Settings:
     ] = True
     reduce: Annotated[
         Reduce,
-        "how several ranks add up their gradients: `exact` gives the same bits on any number of "
-        "them; `library` leaves order and bits to MPI or NCCL",
+        "how several ranks add their gradients: `exact` gives the same bits on any number of "
+        "ranks; `library` leaves order and bits to MPI or NCCL",
         ANYTIME,
     ] = "exact"
     timeout: Annotated[
-        Positive, "seconds that ranks wait for one that does not come, before they end", ANYTIME
+        Positive, "seconds that ranks wait for a missing rank before they end", ANYTIME
     ] = 300.0
     precision: Annotated[
         Precision,
         "`bf16` computes model and loss in bfloat16 where that is safe, with float32 weights; "
-        "`tf32` lets NVIDIA's GPUs round what products multiply ([precision.md](precision.md))",
+        "`tf32` lets NVIDIA GPUs round the factors of products ([precision.md](precision.md))",
         FORKS,
     ] = "float32"
 

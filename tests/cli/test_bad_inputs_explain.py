@@ -30,7 +30,7 @@ def test_an_unknown_word_gets_the_nearest(
 def test_a_word_is_explained_with_an_example(gradcli: Callable[..., Ended]) -> None:
     ended = gradcli("explain", "dropout")
     assert ended.code == 0
-    assert ended.out.startswith("layer dropout\n  While training, each number becomes 0")
+    assert ended.out.startswith("layer dropout\n  In training, zeroes each number")
     assert "\n  p  a number in [0, 1) (default: 0.5)\n" in ended.out
     assert "\n    model:\n      - dropout\n" in ended.out
     [meaning] = json.loads(gradcli("explain", "E104", "--json").out)["meanings"]

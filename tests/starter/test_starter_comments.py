@@ -28,8 +28,8 @@ def test_comments_change_nothing(path: Path) -> None:
 def test_each_key_of_a_section_has_a_comment() -> None:
     lines = commented("optim: {name: sgd, lr: 0.1}\ntrain: {batch: 3, clip: 1.0}\n").splitlines()
     assert lines[0] == f"{'optim:':<40}  # the optimizer"
-    assert lines[-2] == f"{'  batch: 3':<40}  # samples of one update"
-    assert lines[-1] == f"{'  clip: 1.0':<40}  # largest norm of all gradients together"
+    assert lines[-2] == f"{'  batch: 3':<40}  # samples per update"
+    assert lines[-1] == f"{'  clip: 1.0':<40}  # maximum norm of all gradients together"
     assert any("learning rate" in line for line in lines)
 
 

@@ -109,7 +109,7 @@ class ReLU(_InPlace):
 
 
 class ReLU6(_InPlace):
-    """x held between 0 and 6 (Krizhevsky 2010)."""
+    """x clamped to 0..6 (Krizhevsky 2010)."""
 
 
 class ReLUSquared(_Activation):
@@ -165,7 +165,7 @@ class CELU(ELU):
 
 
 class GELU(_Activation):
-    """x times the normal distribution's share below x."""
+    """x times the normal cumulative distribution function at x."""
 
     def __init__(self, approximate: Literal["none", "tanh"] = "none") -> None:
         super().__init__()
@@ -198,11 +198,11 @@ class Hardswish(_InPlace):
 
 
 class Hardsigmoid(_InPlace):
-    """(x + 3) / 6, held between 0 and 1."""
+    """(x + 3) / 6, clamped to 0..1."""
 
 
 class Hardtanh(_InPlace):
-    """x held between min_val and max_val."""
+    """x clamped to min_val..max_val."""
 
     def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
         super().__init__(inplace)
@@ -224,7 +224,7 @@ class Threshold(_InPlace):
 
 
 class SoftCap(_Activation):
-    """cap * tanh(x / cap), which holds logits between -cap and cap (Gemma 2, 2024)."""
+    """cap * tanh(x / cap), which limits logits to -cap..cap (Gemma 2, 2024)."""
 
     def __init__(self, cap: Cap) -> None:
         super().__init__()

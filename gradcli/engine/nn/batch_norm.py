@@ -189,12 +189,12 @@ class _BatchNorm(RunningNorm):
 
 
 class BatchNorm1d(_BatchNorm):
-    """Mean 0 and variance 1 of each channel over the batch; of (N, C) or (N, C, L)."""
+    """Normalises each channel to mean 0 and variance 1 over the batch: (N, C) or (N, C, L)."""
 
     ranks = (2, 3)
 
 
 class BatchNorm2d(_BatchNorm):
-    """Mean 0 and variance 1 of each channel over the batch; of (N, C, H, W)."""
+    """Normalises each channel to mean 0 and variance 1 over the batch: (N, C, H, W)."""
 
     ranks = (4,)

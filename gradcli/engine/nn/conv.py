@@ -200,12 +200,12 @@ class _Transposed(_Conv):
 
 
 class ConvTranspose1d(_Transposed):
-    """Each number of (N, C, L) times out_channels filters, laid `stride` apart and summed."""
+    """Each number of (N, C, L) times out_channels filters, placed `stride` apart and summed."""
 
     dims, convolve = 1, staticmethod(F.conv_transpose1d)
 
 
 class ConvTranspose2d(_Transposed):
-    """Each pixel of (N, C, H, W) times out_channels filters, laid `stride` apart and summed."""
+    """Each pixel of (N, C, H, W) times out_channels filters, placed `stride` apart and summed."""
 
     dims, convolve = 2, staticmethod(F.conv_transpose2d)

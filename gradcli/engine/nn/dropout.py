@@ -30,7 +30,7 @@ def _obstacle(layer: _Dropout) -> str:
 
 
 class Dropout(_Dropout):
-    """While training, each number becomes 0 with probability p, the others grow by 1 / (1 - p)."""
+    """In training, zeroes each number with probability p and scales the others by 1 / (1 - p)."""
 
     @step_by_step(unless=_obstacle)
     def forward(self, input: Tensor) -> Tensor:
@@ -39,7 +39,7 @@ class Dropout(_Dropout):
 
 
 class Dropout1d(_Dropout):
-    """While training, each channel of (N, C, L) or (C, L) becomes 0 with probability p."""
+    """In training, zeroes each channel of (N, C, L) or (C, L) with probability p."""
 
     @step_by_step(unless=_obstacle)
     def forward(self, input: Tensor) -> Tensor:
@@ -48,7 +48,7 @@ class Dropout1d(_Dropout):
 
 
 class Dropout2d(_Dropout):
-    """While training, each channel of (N, C, H, W) becomes 0 with probability p."""
+    """In training, zeroes each channel of (N, C, H, W) with probability p."""
 
     @step_by_step(unless=_obstacle)
     def forward(self, input: Tensor) -> Tensor:

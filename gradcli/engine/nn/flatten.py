@@ -15,7 +15,7 @@ from gradcli.engine.tensor import Tensor
 
 
 class Flatten(Module):
-    """All dimensions but the batch's merged into one; or those from start_dim to end_dim."""
+    """Merges all dimensions but the batch's into one, or those from start_dim to end_dim."""
 
     _repr_format = "start_dim={0.start_dim}, end_dim={0.end_dim}"
 
@@ -47,7 +47,7 @@ class Unflatten(Module):
 
 
 class Identity(Module):
-    """The input itself; takes any arguments, so that it can stand in for any layer."""
+    """Returns its input; accepts any arguments, so that it can replace any layer."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()

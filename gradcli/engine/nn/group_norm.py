@@ -21,7 +21,7 @@ from gradcli.errors import OptionError
 
 
 class GroupNorm(Norm):
-    """Each group of channels brought to mean 0 and variance 1 (Wu and He 2018).
+    """Normalises each group of channels to mean 0 and variance 1 (Wu and He 2018).
 
     Then each channel has a weight and a bias of its own.
     """

@@ -35,7 +35,7 @@ _GAINS = {
 def uniform_(
     tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None
 ) -> Tensor:
-    """Numbers evenly spread over a..b."""
+    """Uniformly distributed over a..b."""
     if tensor.device != META:  # which a size that no kernel draws at once must not stop
         tensor.uniform_(a, b, generator=generator)
     return tensor
@@ -88,7 +88,7 @@ def eye_(tensor: Tensor) -> Tensor:
 def dirac_(tensor: Tensor, groups: Count = 1) -> Tensor:
     """1 in the middle of the window from each input channel to its own output, 0 elsewhere.
 
-    Such a convolution (out, in, ...) hands on as many channels as it can; each group its own.
+    Such a convolution (out, in, ...) passes on as many channels as it can; each group its own.
     """
     _dimensions("dirac_", tensor, (3, 4, 5))
     if tensor.shape[0] % groups:
@@ -147,7 +147,7 @@ def kaiming_uniform_(
     nonlinearity: str = "leaky_relu",
     generator: Generator | None = None,
 ) -> Tensor:
-    """Evenly spread with variance gain^2 / fan (He et al. 2015); `a` is leaky_relu's slope."""
+    """Uniform with variance gain^2 / fan (He et al. 2015); `a` is the slope of leaky_relu."""
     if tensor.numel() == 0:
         return tensor
     bound = calculate_gain(nonlinearity, a) * sqrt(3 / _fan("kaiming_uniform_", tensor, mode))
@@ -173,7 +173,7 @@ def kaiming_normal_(
 def xavier_uniform_(
     tensor: Tensor, gain: float = 1.0, generator: Generator | None = None
 ) -> Tensor:
-    """Evenly spread with variance 2 gain^2 / (fan_in + fan_out) (Glorot and Bengio 2010)."""
+    """Uniform with variance 2 gain^2 / (fan_in + fan_out) (Glorot and Bengio 2010)."""
     if tensor.numel() == 0:
         return tensor
     bound = gain * sqrt(6 / sum(fans(tensor)))
@@ -198,7 +198,7 @@ def trunc_normal_(
     b: float = 2.0,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Normally distributed within a..b: what falls outside is drawn again."""
+    """Normally distributed within a..b: numbers outside are drawn again."""
     if not (a < b and std > 0 and isfinite(mean)):
         raise OptionError(
             f"trunc_normal_: a must be below b and std above 0, got a={a}, b={b}, std={std}"
@@ -269,10 +269,10 @@ def sparse_(
 @checked
 @no_grad()
 def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Gain times rows, or columns where there are more rows, that are orthonormal.
+    """Gain times a matrix with orthonormal rows, or orthonormal columns if there are more rows.
 
-    Any such matrix is as likely as any other (Saxe et al. 2014); what stands behind the second
-    dimension counts as columns.
+    All such matrices are equally likely (Saxe et al. 2014); the dimensions after the second count
+    as columns.
     """
     if tensor.ndim < 2:
         raise ShapeError(f"orthogonal_: needs 2 or more dimensions, got {tensor.shape}")

@@ -55,12 +55,12 @@ class _InstanceNorm(RunningNorm):
 
 
 class InstanceNorm1d(_InstanceNorm):
-    """Mean 0 and variance 1 of each channel of each sample; of (N, C, L) or (C, L)."""
+    """Normalises each channel of each sample to mean 0, variance 1: (N, C, L) or (C, L)."""
 
     ranks = (2, 3)
 
 
 class InstanceNorm2d(_InstanceNorm):
-    """Mean 0 and variance 1 of each channel of each sample; of (N, C, H, W) or (C, H, W)."""
+    """Normalises each channel of each sample to mean 0, variance 1: (N, C, H, W) or (C, H, W)."""
 
     ranks = (3, 4)

@@ -172,7 +172,7 @@ class AdaptiveAvgPool1d(_AdaptiveAvg):
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvg):
-    """The mean of each of as many windows of an image as wanted; None keeps a size."""
+    """The mean of each of `output_size` windows of an image; None keeps the size of a dimension."""
 
     pool = staticmethod(F.adaptive_avg_pool2d)
 
@@ -184,6 +184,6 @@ class AdaptiveMaxPool1d(_AdaptiveMax):
 
 
 class AdaptiveMaxPool2d(_AdaptiveMax):
-    """The largest pixel of each of as many windows of an image as wanted; None keeps a size."""
+    """The largest pixel of each of `output_size` windows of an image; None keeps a size."""
 
     pool = staticmethod(F.adaptive_max_pool2d)

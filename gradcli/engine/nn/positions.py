@@ -71,7 +71,7 @@ class RotaryEmbedding(Module):
 
 
 class Positions(StatefulModule):
-    """A learnt row for each step, added to it (Gehring et al. 2017)."""
+    """Adds a learnt row to each step (Gehring et al. 2017)."""
 
     _repr_format = "{0.max_steps}, {0.dim}"
     weight: Parameter

@@ -55,7 +55,7 @@ class Upsample(Module):
 
 
 class PixelShuffle(Module):
-    """r^2 channels become the pixels of one: r = upscale_factor (Shi et al. 2016)."""
+    """Rearranges r^2 channels into the pixels of one: r = upscale_factor (Shi et al. 2016)."""
 
     _repr_format = "upscale_factor={0.upscale_factor}"
 
@@ -69,7 +69,7 @@ class PixelShuffle(Module):
 
 
 class PixelUnshuffle(Module):
-    """The opposite of PixelShuffle."""
+    """The inverse of PixelShuffle."""
 
     _repr_format = "downscale_factor={0.downscale_factor}"
 

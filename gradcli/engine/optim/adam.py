@@ -47,7 +47,7 @@ class Adam(_Moments):
 
 
 class AdamW(Adam):
-    """Adam with the weight decay beside the gradient: w *= 1 - lr weight_decay.
+    """Adam with decoupled weight decay: w *= 1 - lr weight_decay.
 
     Loshchilov and Hutter 2019.
     """
@@ -58,7 +58,7 @@ class AdamW(Adam):
 
 
 class RAdam(_Moments):
-    """Adam whose scale is rectified while few gradients are known (Liu et al. 2020).
+    """Adam with a rectified scale while few gradients are known (Liu et al. 2020).
 
     w -= lr m rect / (sqrt(v) + eps), and w -= lr m in the first steps; the weight decay is added
     to the gradient, or with decoupled_weight_decay w *= 1 - lr weight_decay.
@@ -73,7 +73,7 @@ class RAdam(_Moments):
 
 
 class NAdam(_Moments):
-    """Adam with Nesterov's momentum (Dozat 2016), which grows as momentum_decay says.
+    """Adam with Nesterov's momentum (Dozat 2016), which grows according to momentum_decay.
 
     w -= lr ((1 - mu) g / (1 - product of mu) + mu' m / (1 - product of mu mu')) / (sqrt(v) + eps).
     """

@@ -20,7 +20,7 @@ class RMSprop(KernelOptimizer):
     """v = alpha v + (1 - alpha) g^2; w -= lr g / (sqrt(v) + eps) (Hinton 2012).
 
     With momentum, w -= lr b for b = momentum b + g / (sqrt(v) + eps). If centered, the square of
-    the mean gradient is taken off v. The weight decay is added to the gradient.
+    the mean gradient is subtracted from v. The weight decay is added to the gradient.
     """
 
     lr: NotNegative = 1e-2

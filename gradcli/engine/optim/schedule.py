@@ -92,7 +92,7 @@ class Constant(Schedule):
 
 
 class Step(Schedule):
-    """Times `factor` from each of the steps `at` on, or after `every` so many steps."""
+    """Multiplies by `factor` at each of the steps `at`, or every `every` steps."""
 
     at: tuple[int, ...]
     drop: float
@@ -130,8 +130,8 @@ class _Falling(Schedule):
 class Cosine(_Falling):
     """From 1 to `final` along half a cosine (Loshchilov and Hutter 2017).
 
-    With `restart` the first fall takes that many steps, each further one `stretch` times as many
-    as the last, and the next begins at 1.
+    With `restart` the first cycle takes that many steps and each later one `stretch` times as many
+    as the last; each cycle starts at 1.
     """
 
     restart: Count | None = None
@@ -154,7 +154,7 @@ class Linear(_Falling):
 
 
 class Polynomial(_Falling):
-    """From 1 to `final` along a power of what is left; power 1 is a straight line."""
+    """From 1 to `final` along a power of the remaining share of steps; power 1 is linear."""
 
     power: Positive = 1.0
 
@@ -164,7 +164,7 @@ class Polynomial(_Falling):
 
 
 class Exponential(Schedule):
-    """Times `factor` in every `every` steps, a little at each."""
+    """Multiplies by `factor` over every `every` steps, a little at each step."""
 
     base: float
     every: int
@@ -184,7 +184,7 @@ class Exponential(Schedule):
 class OneCycle(Schedule):
     """From `start` to 1 in a share `rise` of the steps, then to `final` (Smith and Topin 2018).
 
-    With three_phase back to `start` as fast as it came, and to `final` from there.
+    With three_phase it returns to `start` at the same pace, and then falls to `final`.
     """
 
     rise: Portion = 0.3
@@ -207,11 +207,11 @@ class OneCycle(Schedule):
 
 
 class Plateau(Schedule):
-    """Times `factor`, down to `final`, whenever `metric` has not become better for a while.
+    """Multiplies by `factor`, down to `final`, when `metric` stops improving.
 
-    That is for more than `patience` evaluations, of which those of the `cooldown` after a fall do
-    not count. Better means by more than `threshold`, a share of the best or with threshold_mode
-    "abs" a distance.
+    It waits for more than `patience` evaluations; those of the `cooldown` after a reduction do not
+    count. An improvement must exceed `threshold`, a share of the best or with threshold_mode "abs"
+    a distance.
     """
 
     metric: str

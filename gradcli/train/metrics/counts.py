@@ -75,10 +75,11 @@ class _Averaged(Totals):
 
 @dataclass(frozen=True)
 class Precision(_Averaged):
-    """Of the answers of a class the share that is right; 0 without any.
+    """The share of a class's answers that are right; 0 if there are none.
 
-    `binary` is that of the second of two classes, `macro` the mean of the classes that occur,
-    `weighted` by how often they do as labels, `micro` of all at once, `none` a list of all classes.
+    `binary` scores the second of two classes, `macro` averages the classes that occur, `weighted`
+    weighs them by their number of labels, `micro` counts all classes together, `none` lists all
+    classes.
     """
 
     @staticmethod
@@ -89,7 +90,7 @@ class Precision(_Averaged):
 
 @dataclass(frozen=True)
 class Recall(_Averaged):
-    """Of the labels of a class the share that was answered; 0 without any.
+    """The share of a class's labels that the model answers; 0 if there are none.
 
     `average` as in precision.
     """
@@ -102,7 +103,7 @@ class Recall(_Averaged):
 
 @dataclass(frozen=True)
 class F1(_Averaged):
-    """2 hits / (answers + labels) of a class; 0 without any. `average` as in precision."""
+    """2 hits / (answers + labels) of a class; 0 if there are none. `average` as in precision."""
 
     @staticmethod
     def share(hits: int, answered: int, meant: int) -> float:
@@ -112,7 +113,7 @@ class F1(_Averaged):
 
 @dataclass(frozen=True)
 class Confusion(Totals):
-    """The matrix of counts: a row for each class of the labels, a column for each answer."""
+    """The confusion matrix: one row per class of the labels, one column per answer."""
 
     targets = "labels"
     direction = "neither"

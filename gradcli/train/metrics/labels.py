@@ -22,7 +22,7 @@ LEAST = sys.float_info.epsilon  # of a probability whose logarithm is taken
 
 @dataclass(frozen=True)
 class Accuracy(Mean):
-    """The share of labels whose class has the largest score, the first of several."""
+    """The share of labels whose class has the largest score; of equal scores the first counts."""
 
     targets = "labels"
     direction = "higher"
@@ -38,7 +38,7 @@ class Accuracy(Mean):
 class TopK(Mean):
     """The share of labels whose class is among the `k` with the largest scores.
 
-    Of equal scores that of the later class comes first.
+    Of equal scores, that of the later class ranks first.
     """
 
     targets = "labels"
@@ -70,7 +70,7 @@ class TopK(Mean):
 class LogLoss(Mean):
     """-log(probability of the label), the mean over all labels, without weights of the loss.
 
-    A probability counts as 2.2e-16 at least.
+    Probabilities below 2.2e-16 count as 2.2e-16.
     """
 
     targets = "labels"
@@ -86,7 +86,7 @@ class LogLoss(Mean):
 class Brier(Mean):
     """The squared distance between the classes' probabilities and 1 at the label, 0 elsewhere.
 
-    The mean over all labels; of two classes half of it, (probability of the second - label)^2.
+    The mean over all labels; for two classes half of it, (probability of the second - label)^2.
     """
 
     targets = "labels"
@@ -139,9 +139,9 @@ class BitsPerCharacter(Perplexity):
 
 @dataclass(frozen=True)
 class BitsPerByte(BitsPerCharacter):
-    """The sum of -log2(probability of the next token) by the bytes of these tokens in UTF-8.
+    """The sum of -log2(probability of the next token), divided by these tokens' bytes in UTF-8.
 
-    So models of characters, of bytes and of larger tokens can be compared.
+    It compares models of characters, bytes and larger tokens.
     """
 
     def for_task(self, task: Task) -> Metric:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 class RocAuc(Metric):
     """The area under the ROC curve: how often a sample of a class outscores one of another.
 
-    Equal scores count half. Of more than two classes it is the mean over each class against the
-    rest, by probability; NaN where a class has no sample, or all of them.
+    Equal scores count half. For more than two classes it is the mean of each class against the
+    rest, by probability. NaN if a class has no sample, or all of them.
     """
 
     targets = "labels"

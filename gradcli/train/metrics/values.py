@@ -53,7 +53,7 @@ class MAE(Mean):
 class MAPE(Mean):
     """|output - target| / |target|, the mean over all values: 0.1 is 10 %.
 
-    A target of 0 counts as 2.2e-16, and makes the figure huge.
+    A target of 0 counts as 2.2e-16 and makes the figure huge.
     """
 
     targets = "values"
@@ -68,7 +68,7 @@ class MAPE(Mean):
 
 @dataclass(frozen=True)
 class MedianError(Metric):
-    """The median of |output - target| over the samples; of several values the mean of theirs."""
+    """The median of |output - target| over the samples; for several values, their mean median."""
 
     targets = "values"
     direction = "lower"
@@ -96,9 +96,9 @@ class MedianError(Metric):
 
 @dataclass(frozen=True)
 class R2(Metric):
-    """1 - sum of (target - output)^2 / sum of (target - mean)^2; of several values the mean.
+    """1 - sum of (target - output)^2 / sum of (target - mean)^2; averaged over values.
 
-    Where all targets are equal it is 1 if all outputs are right and else 0; NaN for one sample.
+    If all targets are equal, it is 1 if all outputs are right, otherwise 0; NaN for one sample.
     """
 
     targets = "values"
