@@ -33,7 +33,7 @@ def _folders(path: tuple[str, ...]) -> dict[str, re.Match[str]]:
     folders: dict[str, re.Match[str]] = {}
     for entry in path:
         with suppress(OSError):  # a zip file, or nothing
-            for name in [one.name for one in Path(entry).iterdir()]:
+            for name in [folder.name for folder in Path(entry).iterdir()]:
                 match = _FOLDER.fullmatch(name)
                 if match is not None:
                     folders.setdefault(_plain(match[1]), match)

@@ -19,10 +19,10 @@ def closest(name: str, names: Iterable[str]) -> str | None:
     if 3 * len(name) > 7 * max(map(len, by_lower), default=0):
         return None
     typed = name.lower()
-    found = difflib.get_close_matches(typed, by_lower, n=3, cutoff=0.6)
+    matches = difflib.get_close_matches(typed, by_lower, n=3, cutoff=0.6)
     # 'tahn' is 'tanh' before it is 'tan': two letters that changed places are one slip.
-    found.sort(key=lambda known: sorted(known) != sorted(typed))
-    return by_lower[found[0]] if found else None
+    matches.sort(key=lambda candidate: sorted(candidate) != sorted(typed))
+    return by_lower[matches[0]] if matches else None
 
 
 def did_you_mean(name: str, names: Iterable[str], otherwise: str = "") -> str:

@@ -38,12 +38,12 @@ def lines(columns: Sequence[Column], rows: Sequence[Row], width: int | None) -> 
     On a terminal a row ends in … where its last columns are left out.
     """
     if width is None:
-        written = {number: column.size for number, column in enumerate(columns)}
-        return [_line(columns, row, written) for row in rows]
-    shown = _printable(rows)
-    sizes = _sizes(columns, shown, width)
+        sizes = {number: column.size for number, column in enumerate(columns)}
+        return [_line(columns, row, sizes) for row in rows]
+    texts = _printable(rows)
+    sizes = _sizes(columns, texts, width)
     more = "" if len(columns) - 1 in sizes else f" {CUT}"
-    return [shortened(_line(columns, row, sizes, fitted=True) + more, width) for row in shown]
+    return [shortened(_line(columns, row, sizes, fitted=True) + more, width) for row in texts]
 
 
 def shown_columns(columns: Sequence[Column], rows: Sequence[Row], width: int | None) -> int:

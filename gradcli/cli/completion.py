@@ -78,7 +78,7 @@ def starters(ctx: click.Context, parameter: click.Parameter, incomplete: str) ->
     folder, _, begin = incomplete.rpartition("/")
     place = os.path.expanduser(folder)  # noqa: PTH111 -- no home is no error here
     entries = os.scandir(place or ("/" if incomplete.startswith("/") else "."))
-    there = [f"{one.name}/" if one.is_dir() else one.name for one in entries]
+    there = [f"{entry.name}/" if entry.is_dir() else entry.name for entry in entries]
     names = [name for name in there if name.endswith(("/", *DATA)) and name.startswith(begin)]
     folders = incomplete[: len(incomplete) - len(begin)]
     own = sorted(folders + name for name in names if not name.startswith("."))
@@ -93,7 +93,7 @@ def runs(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> lis
         names = [f"{name}@{which}" for which in _checkpoints(_run(folder, name))]
     else:
         names = ["last", *sorted(entry.name for entry in os.scandir(folder) if entry.is_dir())]
-    return [one for one in names if one.startswith(incomplete)]
+    return [name for name in names if name.startswith(incomplete)]
 
 
 def run_names(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:

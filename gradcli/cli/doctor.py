@@ -71,10 +71,10 @@ def compiler() -> str:
     for name in ("cc", "gcc", "clang"):
         path = shutil.which(name)
         if path:
-            done = subprocess.run(
+            process = subprocess.run(
                 [path, "--version"], capture_output=True, text=True, timeout=10, check=False
             )
-            return (done.stdout.splitlines() or [path])[0]
+            return (process.stdout.splitlines() or [path])[0]
     return ""
 
 
@@ -83,16 +83,16 @@ def kernels() -> dict[str, Any]:
     from gradcli.engine.device import cpu
     from gradcli.engine.device.kernels import BUILD
 
-    chosen = cpu.isa()
+    current = cpu.isa()
     tests = {}
     for name in cpu.usable_isas():
         cpu.set_isa(name)
         tests[name] = self_test()
-    cpu.set_isa(chosen)
+    cpu.set_isa(current)
     return {
         "kernels": len(cpu.KERNELS),
         "build": asdict(BUILD),
-        "instruction_set": chosen,
+        "instruction_set": current,
         "self_test": tests,
         "threads": cpu.threads(),
         "threads_why": _why_threads(),
@@ -117,8 +117,8 @@ def self_test() -> str:
     """Elementwise kernels and a matrix product against Python's own maths; empty if they agree."""
     from gradcli import engine
 
-    found = (_self_test(dtype) for dtype in (engine.float32, engine.float64))
-    return next((wrong for wrong in found if wrong), "")
+    problems = (_self_test(dtype) for dtype in (engine.float32, engine.float64))
+    return next((problem for problem in problems if problem), "")
 
 
 def _self_test(dtype: DType) -> str:
@@ -127,23 +127,23 @@ def _self_test(dtype: DType) -> str:
     numbers = [i / 250 - 2 for i in range(1000)]
     x = engine.tensor(numbers, dtype=dtype)
     for name, expected in (("exp", math.exp), ("tanh", math.tanh), ("sin", math.sin)):
-        for number, found in zip(numbers, getattr(engine, name)(x).tolist(), strict=True):
-            if not _close(found, expected(number)):
-                return f"{name}({number:g}) in {dtype} gave {found!r}, not {expected(number)!r}"
+        for number, result in zip(numbers, getattr(engine, name)(x).tolist(), strict=True):
+            if not _close(result, expected(number)):
+                return f"{name}({number:g}) in {dtype} gave {result!r}, not {expected(number)!r}"
     # 25 x 40 times its transpose: the products of its rows with each other.
     rows = [numbers[40 * i : 40 * (i + 1)] for i in range(25)]
     matrix = x.reshape(25, 40)
     for i, line in enumerate((matrix @ matrix.t()).tolist()):
-        for j, found in enumerate(line):
-            wanted = math.fsum(a * b for a, b in zip(rows[i], rows[j], strict=True))
-            if not _close(found, wanted):
-                return f"matmul in {dtype} gave {found!r}, not {wanted!r}, at {i}, {j}"
+        for j, result in enumerate(line):
+            exact = math.fsum(a * b for a, b in zip(rows[i], rows[j], strict=True))
+            if not _close(result, exact):
+                return f"matmul in {dtype} gave {result!r}, not {exact!r}, at {i}, {j}"
     return ""
 
 
-def _close(found: float, wanted: float) -> bool:
+def _close(result: float, exact: float) -> bool:
     # Sums of 40 products up to 4 in float32: rounding stays below 1e-4.
-    return math.isclose(found, wanted, rel_tol=TOLERANCE, abs_tol=100 * TOLERANCE)
+    return math.isclose(result, exact, rel_tol=TOLERANCE, abs_tol=100 * TOLERANCE)
 
 
 def _show(report: dict[str, Any]) -> None:
@@ -164,8 +164,8 @@ def _show(report: dict[str, Any]) -> None:
 
 
 def _show_kernels(report: dict[str, Any]) -> None:
-    built, used = ", ".join(report["self_test"]), report["instruction_set"]
-    _line("kernels", f"{report['kernels']}, built here for {built}; {used} used")
+    sets, current = ", ".join(report["self_test"]), report["instruction_set"]
+    _line("kernels", f"{report['kernels']}, built here for {sets}; {current} used")
     build = report["build"]
     _line("build", f"{build['compiler']} {build['flags']}, csrc {build['source'][:12]}")
     wrong = {name: text for name, text in report["self_test"].items() if text}

@@ -14,7 +14,7 @@ from gradcli.cli.progress import say_result
 from gradcli.errors import ConfigError, ErrorGroup
 
 if TYPE_CHECKING:
-    from gradcli.config.trained import Trained
+    from gradcli.config.trained import TrainedRun
     from gradcli.data import Split
     from gradcli.train.job import Job
 
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
     "needed.",
 )
 @options.verify_data
-@options.trained
+@options.with_run
 @options.isa
 @click.pass_context
 def command(
     ctx: click.Context,
     /,
-    open_run: Callable[[bool], Trained],
+    open_run: Callable[[bool], TrainedRun],
     split: str,
     data: Path | None,
     as_json: bool,
@@ -60,40 +60,40 @@ def command(
     began = time.monotonic()
     with distributed.at_work():
         if data is None:
-            trained = _with_its_data(open_run)
-            samples = _split(trained, split)
+            run = _with_its_data(open_run)
+            samples = _split(run, split)
         else:
-            trained = open_run(False)
-            split, samples = "data", _new_split(trained, data)
-    evaluation = Evaluation(trained.job, samples, split)
+            run = open_run(False)
+            split, samples = "data", _new_split(run, data)
+    evaluation = Evaluation(run.job, samples, split)
     metrics = evaluation.run()
     result = Result(
-        run=str(trained.path),
+        run=str(run.path),
         status="evaluated",
-        steps=trained.meta.step,
+        steps=run.meta.step,
         seconds=round(time.monotonic() - began, 3),
         metrics=metrics,
-        weights_sha256=weights_sha256(trained.job.model),
-        measured_step=trained.meta.step,
+        weights_sha256=weights_sha256(run.job.model),
+        measured_step=run.meta.step,
         tables=evaluation.tables,
-        classes=trained.job.dataset.facts.labels,
-        baseline=baseline_of(trained.job, metrics, {split: samples}),
-        absent=_absent(trained.job, split, samples),
-        measured=Measured(weights(trained), split, samples.size, str(data or "")),
+        classes=run.job.dataset.facts.labels,
+        baseline=baseline_of(run.job, metrics, {split: samples}),
+        absent=_absent(run.job, split, samples),
+        measured=Measured(weights(run), split, samples.size, str(data or "")),
     )
     say_result(result, as_json)
 
 
-def _absent(job: Job, split: str, measured: Split) -> Mapping[str, Sequence[str]]:
+def _absent(job: Job, split: str, samples: Split) -> Mapping[str, Sequence[str]]:
     """The classes of which the split has no sample; of the run's own splits that is known."""
     from gradcli.data.targets import absent_classes
 
     if split in job.dataset.splits:
         return {name: classes for name, classes in job.absent.items() if name == split}
-    return absent_classes(job.dataset.facts, {split: measured})
+    return absent_classes(job.dataset.facts, {split: samples})
 
 
-def _with_its_data(open_run: Callable[[bool], Trained]) -> Trained:
+def _with_its_data(open_run: Callable[[bool], TrainedRun]) -> TrainedRun:
     """The run with the data that it was trained on; where that is gone, there is another way."""
     from gradcli.config.trained import NO_DATA
 
@@ -106,9 +106,9 @@ def _with_its_data(open_run: Callable[[bool], Trained]) -> Trained:
         raise
 
 
-def _split(trained: Trained, name: str) -> Split:
+def _split(run: TrainedRun, name: str) -> Split:
     """A split of the run's own data."""
-    splits = trained.job.dataset.splits
+    splits = run.job.dataset.splits
     if not splits:
         raise ConfigError(
             "a published model has no data of its own; name some to measure it on with --data FILE"
@@ -121,12 +121,12 @@ def _split(trained: Trained, name: str) -> Split:
     return splits[name]
 
 
-def _new_split(trained: Trained, data: Path) -> Split:
+def _new_split(run: TrainedRun, data: Path) -> Split:
     """New data with targets, where the model computes."""
     from gradcli.data import staging
 
-    new = trained.job.dataset.read_split(data)
-    splits, notes = staging.placed({"data": new.split}, trained.device)
+    new = run.job.dataset.read_split(data)
+    splits, notes = staging.placed({"data": new.split}, run.device)
     for note in (*new.notes, *notes):
         output.say_aside(note)
     return splits["data"]

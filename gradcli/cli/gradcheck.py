@@ -30,7 +30,7 @@ def command(
 ) -> None:
     """Prove the gradient of each OP (all without one) against finite differences in float64."""
     _check_names(names)
-    report, what = _checked(names or None, twice, device)
+    report, what = _check(names or None, twice, device)
     if as_json:
         failed = [_as_object(failure) for failure in report.failed]
         output.say_json({"ops": report.ops, "cases": report.cases, "failed": failed})
@@ -44,7 +44,7 @@ def command(
     ctx.exit(EXIT_WRONG if report.failed else 0)
 
 
-def _checked(names: tuple[str, ...] | None, twice: bool, device: str) -> tuple[Any, str]:
+def _check(names: tuple[str, ...] | None, twice: bool, device: str) -> tuple[Any, str]:
     """The report, and what to call it."""
     from gradcli.engine import devicecheck, gradcheck, gradgradcheck
 
@@ -60,10 +60,10 @@ def _checked(names: tuple[str, ...] | None, twice: bool, device: str) -> tuple[A
 def _check_names(names: tuple[str, ...]) -> None:
     from gradcli.engine.gradcheck import every_op
 
-    known = [op.name for op in every_op()]
+    ops = [op.name for op in every_op()]
     for name in names:
-        if name not in known:
-            hint = did_you_mean(name, known, "`gradcli ops` lists them all")
+        if name not in ops:
+            hint = did_you_mean(name, ops, "`gradcli ops` lists them all")
             raise ConfigError(f"no op is called '{name}'; {hint}", code="E102")
 
 

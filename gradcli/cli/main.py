@@ -128,7 +128,7 @@ def run(args: Sequence[str]) -> int:
         output.say_aside("interrupted")
         return launchers.leave(INTERRUPTED)
     except Exception as error:  # the last door: nothing may leave as a raw traceback
-        return _ended(error, arguments)
+        return _handle(error, arguments)
 
 
 def _invoked(arguments: list[str]) -> int:
@@ -145,11 +145,11 @@ def _invoked(arguments: list[str]) -> int:
     return code
 
 
-def _watch(what: str, done: int, total: int | None, unit: str) -> None:
+def _watch(what: str, progress: int, total: int | None, unit: str) -> None:
     """Show how far long work on data has come."""
     from gradcli.cli import data_bar
 
-    data_bar.watch(what, done, total, unit)
+    data_bar.watch(what, progress, total, unit)
 
 
 def _drop_output() -> None:
@@ -157,13 +157,13 @@ def _drop_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
-def _ended(error: Exception, arguments: list[str]) -> int:
+def _handle(error: Exception, arguments: list[str]) -> int:
     problem: GradcliError
     if "--debug" in arguments:
         output.traceback(error)
     if isinstance(error, click.ClickException):
-        called = " ".join(["gradcli", *(name for name in arguments[:1] if name in COMMANDS)])
-        problem = output.usage_error(error, called)
+        command = " ".join(["gradcli", *(name for name in arguments[:1] if name in COMMANDS)])
+        problem = output.usage_error(error, command)
     elif isinstance(error, GradcliError):
         problem = error
         output.name_own_code(error)

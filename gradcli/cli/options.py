@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from gradcli.cli import completion, garbage, launchers, output
-from gradcli.devices import DEVICES, parsed, shown
+from gradcli.devices import DEVICES, name_of, parsed
 from gradcli.errors import DeviceError, OptionError
 from gradcli.numerals import SMALLEST, becomes_zero
 from gradcli.wording import quantity
 
 if TYPE_CHECKING:  # imported when a command needs it
     from gradcli.config.room import Room
-    from gradcli.config.trained import Trained
+    from gradcli.config.trained import TrainedRun
     from gradcli.config.trust import Trust
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -32,7 +32,7 @@ UNITS = {
 }
 
 
-class _Named(click.Path):
+class _NonEmptyPath(click.Path):
     """A path that is not empty: Path("") is the current folder, which nobody asked for."""
 
     def convert(
@@ -44,7 +44,7 @@ class _Named(click.Path):
         return super().convert(value, parameter, ctx)
 
 
-path = _Named(path_type=Path)
+path = _NonEmptyPath(path_type=Path)
 
 
 class Finite(click.FloatRange):
@@ -122,7 +122,7 @@ def device_name(ctx: click.Context, parameter: click.Parameter, value: str) -> s
             f"'{value}' is not one of {', '.join(choice)}; the second GPU is cuda:1", ctx, parameter
         )
     try:
-        return shown(*parsed(kind.lower() + colon + index, "--device"))
+        return name_of(*parsed(kind.lower() + colon + index, "--device"))
     except OptionError as error:
         raise click.BadParameter(error.message.partition(": ")[2], ctx, parameter) from None
 
@@ -160,7 +160,7 @@ def _of_rank(kind: str) -> str:
                 f"--device {kind}:0",
             ),
         )
-    return shown(kind, group.local_rank)
+    return name_of(kind, group.local_rank)
 
 
 def why_not(device: str) -> str:
@@ -288,7 +288,7 @@ def count(
     return click.option(name, type=kind, default=default, metavar=metavar, help=help + ends)
 
 
-def trained(function: Callable[..., Any]) -> Any:
+def with_run(function: Callable[..., Any]) -> Any:
     """Which weights of the argument RUN, and where they compute; the command gets what opens it."""
 
     @wraps(function)
@@ -301,9 +301,9 @@ def trained(function: Callable[..., Any]) -> Any:
         trust_code: bool,
         threads: int | None,
         device: str,
-        **others: Any,
+        **keywords: Any,
     ) -> Any:
-        def open_run(with_data: bool) -> Trained:
+        def open_run(with_data: bool) -> TrainedRun:
             from gradcli.config.trained import open_trained
             from gradcli.train.published.folder import is_published
             from gradcli.train.run_name import find
@@ -312,11 +312,11 @@ def trained(function: Callable[..., Any]) -> Any:
                 from gradcli.config.published_model import open_published  # few open one
 
                 compute_on(device, threads)
-                trained = open_published(Path(run), device)
+                trained_run = open_published(Path(run), device)
             else:
                 path, which = find(runs, run, checkpoint)
                 compute_on(device, threads)
-                trained = open_trained(
+                trained_run = open_trained(
                     path,
                     which,
                     device,
@@ -324,11 +324,11 @@ def trained(function: Callable[..., Any]) -> Any:
                     with_data=with_data,
                     trust=trust(trust_code),
                 )
-            for note in trained.notes:
+            for note in trained_run.notes:
                 output.say_aside(note)
-            return trained
+            return trained_run
 
-        return function(*args, open_run=open_run, **others)
+        return function(*args, open_run=open_run, **keywords)
 
     which = click.option(
         "--checkpoint",
@@ -367,11 +367,11 @@ def compute_on(device: str, threads: int | None) -> int:
     garbage.usual()
     from gradcli.engine.device import cpu
 
-    wanted = threads or min(cpu.available_threads(), MAX_THREADS)
+    number = threads or min(cpu.available_threads(), MAX_THREADS)
     granted = cpu.threads() if threads is None else cpu.set_threads(threads)
-    if granted < wanted:
+    if granted < number:
         output.say_aside(
-            f"warning: asked for {quantity(wanted, 'thread')}, the machine grants {granted}"
+            f"warning: asked for {quantity(number, 'thread')}, the machine grants {granted}"
         )
     return granted
 
@@ -389,8 +389,8 @@ def room(device: str, memory: int | None = None) -> Room:
     there = HERE if device == "cpu" else Room(f"device '{device}'", free, device=device)
     if memory is None:
         return there
-    given, most = allowance(memory, device), there.free()
-    return given if most is None or memory - given.process < most else there
+    budget, most = allowance(memory, device), there.free()
+    return budget if most is None or memory - budget.process < most else there
 
 
 def compared_device(what: str) -> Callable[[F], F]:

@@ -15,7 +15,7 @@ from typing import Any, Literal, TextIO
 import click
 
 from gradcli import own
-from gradcli.cells import cells, printable, window, wrapped
+from gradcli.cells import cells, printable, window, wrap
 from gradcli.errors import (
     ConfigError,
     GradcliError,
@@ -117,7 +117,7 @@ def never_fail_on_characters() -> None:
 
 def say(text: str = "", ink: Ink | None = None, indent: int = 2) -> None:
     """Lines of the result, on stdout; a terminal gets them broken between words."""
-    say_as_is(painted(_fitted(text, width(sys.stdout), indent), ink, sys.stdout))
+    say_as_is(painted(_fit(text, width(sys.stdout), indent), ink, sys.stdout))
 
 
 def say_as_is(text: str) -> None:
@@ -143,7 +143,7 @@ def say_json(value: Mapping[str, object]) -> None:
 def aside(text: str, ink: Ink | None = None, indent: int = 2) -> str:
     """Lines beside the result as stderr shows them: what begins with `warning:` stands out."""
     ink = "warning" if text.startswith("warning:") else ink
-    return painted(_fitted(text, width(sys.stderr), indent), ink, sys.stderr)
+    return painted(_fit(text, width(sys.stderr), indent), ink, sys.stderr)
 
 
 def say_aside(text: str, ink: Ink | None = None, indent: int = 2) -> None:
@@ -175,12 +175,12 @@ def _say_aside_as_is(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
 
 
-def _fitted(text: str, columns: int | None, indent: int = 2) -> str:
+def _fit(text: str, columns: int | None, indent: int = 2) -> str:
     """The text for a terminal: names out of data must not steer it, and lines fit it."""
     if columns is None:
         return text
     lines = map(printable, text.split("\n"))
-    return "\n".join(part for line in lines for part in wrapped(line, columns, indent))
+    return "\n".join(part for line in lines for part in wrap(line, columns, indent))
 
 
 def traceback(error: BaseException) -> None:
@@ -267,8 +267,8 @@ def _say_problem(problem: GradcliError, kind: str, ink: Ink) -> None:
     """A problem with its kind and its carets in colour."""
     encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
     text = rendered(problem, kind, width(sys.stderr), encoding)
-    first, *others = painted(text, ink, sys.stderr).split("\n")
-    _say_aside_as_is("\n".join([first, *(_with_carets(line, ink) for line in others)]))
+    first, *rest = painted(text, ink, sys.stderr).split("\n")
+    _say_aside_as_is("\n".join([first, *(_with_carets(line, ink) for line in rest)]))
 
 
 def _with_carets(line: str, ink: Ink) -> str:
@@ -303,7 +303,7 @@ def rendered(
     """
 
     def prose(line: str, indent: int) -> list[str]:
-        return wrapped(printable(LONG_WORD.sub(r"\1...\2", line), encoding), columns, indent)
+        return wrap(printable(LONG_WORD.sub(r"\1...\2", line), encoding), columns, indent)
 
     lines = prose(f"{kind}[{problem.code}] {problem.message}", 2)
     place = problem.place
@@ -334,4 +334,4 @@ def _source(place: Place, caret: str, columns: int | None, encoding: str) -> lis
         return [lines[0], f"{lines[1]} {caret}"]
     # Below the caret, as far to the right as it fits.
     remark = " " * max(0, min(part.start, room - cells(caret))) + caret
-    return [*lines, *(f"{margin} | {line}" for line in wrapped(remark, room, 0))]
+    return [*lines, *(f"{margin} | {line}" for line in wrap(remark, room, 0))]

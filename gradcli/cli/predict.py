@@ -15,7 +15,7 @@ from gradcli.errors import ConfigError
 from gradcli.wording import quantity
 
 if TYPE_CHECKING:
-    from gradcli.config.trained import Trained
+    from gradcli.config.trained import TrainedRun
     from gradcli.train.generate import Sampling
 
 OF_FILES = ("top", "out", "overwrite")
@@ -108,12 +108,12 @@ def _not_empty(
     is_flag=True,
     help="Keep keys and values in bfloat16: half the memory, rounded and slower.",
 )
-@options.trained
+@options.with_run
 @click.pass_context
 def command(
     ctx: click.Context,
     /,
-    open_run: Callable[[bool], Trained],
+    open_run: Callable[[bool], TrainedRun],
     files: tuple[Path, ...],
     top: int,
     out: Path | None,
@@ -137,16 +137,16 @@ def command(
 
     if out is not None:
         predictions.check_target(out, overwrite)
-    trained = open_run(False)
-    _say_weights(trained, as_json)
+    run = open_run(False)
+    _say_weights(run, as_json)
     if prompt is not None:
         from gradcli.train.generate import Sampling
 
-        _write_on(trained, prompt, Sampling(**sampling), as_json)
+        _write_on(run, prompt, Sampling(**sampling), as_json)
         return
-    if top > 1 and trained.job.dataset.facts.classes is None:
+    if top > 1 and run.job.dataset.facts.classes is None:
         raise ConfigError(f"--top {top}: this run predicts values, there are no classes to rank")
-    predictor = Predictor(trained.job)
+    predictor = Predictor(run.job)
     predictions.check_apart(out, predictor, files)
     records = predictor.files(files, top, output.say_aside)
     if out is not None:
@@ -156,24 +156,24 @@ def command(
         else:
             output.say(f"{quantity(count, 'sample')} in {out}")
     elif as_json:
-        output.say_json({**_head(trained), "predictions": list(records)})
+        output.say_json({**_head(run), "predictions": list(records)})
     else:
         width = output.width(sys.stdout)
         for record in records:
             output.say(predictions.line(record, width))
 
 
-def _say_weights(trained: Trained, as_json: bool) -> None:
+def _say_weights(run: TrainedRun, as_json: bool) -> None:
     """Whose answers follow; an answer in JSON has it in itself."""
     from gradcli.cli.weights import weights
 
     if not as_json:
-        output.say_aside(f"{trained.path}: {weights(trained)}")
+        output.say_aside(f"{run.path}: {weights(run)}")
 
 
-def _head(trained: Trained) -> dict[str, Any]:
+def _head(run: TrainedRun) -> dict[str, Any]:
     """What an answer in JSON begins with: which weights gave it."""
-    return {"run": str(trained.path), "step": trained.meta.step}
+    return {"run": str(run.path), "step": run.meta.step}
 
 
 def _check_usage(ctx: click.Context, files: bool, prompt: bool) -> None:
@@ -188,12 +188,12 @@ def _check_usage(ctx: click.Context, files: bool, prompt: bool) -> None:
         raise click.UsageError("--overwrite goes with --out", ctx)
 
 
-def _write_on(trained: Trained, prompt: str, how: Sampling, as_json: bool) -> None:
+def _write_on(run: TrainedRun, prompt: str, how: Sampling, as_json: bool) -> None:
     """The prompt and what the model writes behind it, the first text as it comes."""
     from gradcli.train.generate import Texts, remark
 
-    texts = Texts(trained.job, prompt, how)
-    note = remark(trained.job)
+    texts = Texts(run.job, prompt, how)
+    note = remark(run.job)
     if note:
         output.say_aside(note)
     began = time.perf_counter()
@@ -202,17 +202,17 @@ def _write_on(trained: Trained, prompt: str, how: Sampling, as_json: bool) -> No
         seconds = time.perf_counter() - began
         answer = {"text": whole[0]} if how.samples == 1 else {"texts": whole}
         figures = {"tokens": texts.tokens, "seconds": round(seconds, 4)}
-        output.say_json({**_head(trained), "prompt": prompt, **answer, **figures})
+        output.say_json({**_head(run), "prompt": prompt, **answer, **figures})
         return
-    others: list[list[str]] = [[] for _ in range(1, how.samples)]
+    rest: list[list[str]] = [[] for _ in range(1, how.samples)]
     _begin_text(prompt, how, 0)
     for piece, *more in texts:
         output.say_part(piece)
-        for text, part in zip(others, more, strict=True):
+        for text, part in zip(rest, more, strict=True):
             text.append(part)
     seconds = time.perf_counter() - began
     output.say()
-    for number, text in enumerate(others, 1):
+    for number, text in enumerate(rest, 1):
         _begin_text(prompt, how, number)
         output.say_part("".join(text))
         output.say()

@@ -177,16 +177,16 @@ def figures(metrics: Mapping[str, float]) -> str:
 
 def _lines(name: str, table: Table, classes: Sequence[str]) -> Iterator[str]:
     """A list on one line, a matrix with a line for each row."""
-    named = classes or [str(number) for number in range(len(table))]
+    labels = classes or [str(number) for number in range(len(table))]
     if not isinstance(table[0], list):
-        shares = (f"{one} {value:.4f}" for one, value in zip(named, table, strict=True))
+        shares = (f"{label} {value:.4f}" for label, value in zip(labels, table, strict=True))
         yield f"{name}  {'  '.join(shares)}"
         return
     width = output.width(sys.stdout)
-    rows = [(one, *map(str, row)) for one, row in zip(named, table, strict=True)]
+    rows = [(label, *map(str, row)) for label, row in zip(labels, table, strict=True)]
     longest = max(len(cell) for row in rows for cell in row[1:])
     columns = [
-        Column(max(map(cells, named)), "label", gap=2),
+        Column(max(map(cells, labels)), "label", gap=2),
         *(Column(longest, gap=1 + (number == 0), rank=number) for number in range(len(table))),
     ]
     answers = shown_columns(columns, rows, width) - 1
@@ -224,8 +224,8 @@ def _tables(result: Result) -> dict[str, object]:
     return {"tables": dict(result.tables), "classes": list(result.classes)}
 
 
-def _samples(measured: Measured) -> dict[str, object]:
-    return {"split": measured.split, "samples": measured.samples}
+def _samples(sample_info: Measured) -> dict[str, object]:
+    return {"split": sample_info.split, "samples": sample_info.samples}
 
 
 def say_result(result: Result, as_json: bool) -> None:

@@ -106,12 +106,12 @@ def _times(run: Path, trust_code: bool) -> Sequence[LayerTime]:
     busy = report.disturbed(report.conditions("cpu"))
     if busy:
         output.say_aside(busy)
-    measured = report.of_config(build(config), config.model, STEPS, 0, compare=False, device="cpu")
-    if "layers" not in measured:  # a step that cannot be taken apart
+    figures = report.of_config(build(config), config.model, STEPS, 0, compare=False, device="cpu")
+    if "layers" not in figures:  # a step that cannot be taken apart
         output.say_aside(
-            f"warning: layers have no time of their own: {measured['why_not_captured']}"
+            f"warning: layers have no time of their own: {figures['why_not_captured']}"
         )
-    return layer_times(measured.get("layers", []))
+    return layer_times(figures.get("layers", []))
 
 
 @contextlib.contextmanager

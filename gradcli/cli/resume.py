@@ -111,9 +111,9 @@ def carry_on(
     from gradcli.config.trained import load_to_resume
     from gradcli.engine import distributed
 
-    path, room, allowed = directory.path, options.room(manner.device), manner.allow_data_change
+    path, room = directory.path, options.room(manner.device)
     with distributed.at_work():
-        config = load_to_resume(path, overrides, room, allowed, trust)
+        config = load_to_resume(path, overrides, room, manner.allow_data_change, trust)
         job = build(config)
     free = room.free()  # before the data is there
     if origins:
@@ -135,7 +135,7 @@ def carry_on(
                     reporter,
                     signals,
                     keys=keys,
-                    allow_data_change=allowed,
+                    allow_data_change=manner.allow_data_change,
                     allow_nonfinite=manner.allow_nonfinite,
                     max_steps=manner.max_steps,
                 )

@@ -14,7 +14,7 @@ from gradcli.data.files import shown
 
 
 @contextmanager
-def refused(folder: Path) -> Iterator[None]:
+def forbid_imports(folder: Path) -> Iterator[None]:
     """Inside it an import of a module that lies in the folder is an ImportError."""
     finder = _Refusal(folder)
     sys.meta_path.insert(0, finder)

@@ -22,8 +22,8 @@ def prompt_fits(
     prompt = settings.sample.prompt
     unit = unit_of(facts, source)
     section = place_of(root, "train", "sample")
-    node, done = root.at(("train", "sample", "prompt"))
-    place = node.place if len(done) == 3 else section
+    node, prefix = root.at(("train", "sample", "prompt"))
+    place = node.place if len(prefix) == 3 else section
     if unit is None:
         report.error(
             "E109",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gradcli.config.crosscheck import place_of
 from gradcli.config.node import Node, Report
 from gradcli.config.planned import PlannedLayer
-from gradcli.config.sections import Chosen
+from gradcli.config.sections import Choice
 from gradcli.data.targets import ScaledTargets, TargetScale
 from gradcli.train.job import Expectation, Settings
 
@@ -32,7 +32,7 @@ def with_scale(
     root: Node,
     source: Source,
     facts: Facts,
-    loss: Chosen,
+    loss: Choice,
     layers: Sequence[PlannedLayer],
     report: Report,
 ) -> Any:
@@ -55,18 +55,18 @@ def with_scale(
             )
         return source
     if source.target_scale is None and source.regression(facts):
-        if why_not or bounded or not loss.made.distance:
+        if why_not or bounded or not loss.instance.distance:
             return replace(source, target_scale="none")
         _threshold_lint(root, loss, report)
         return replace(source, target_scale="standard")
     return source
 
 
-def _obstacle(source: ScaledTargets, facts: Facts, loss: Chosen) -> str:
+def _obstacle(source: ScaledTargets, facts: Facts, loss: Choice) -> str:
     """Why targets are not scaled; empty where they may be."""
     if not source.regression(facts):
         return "only targets that are values, one or a row of them a sample, are scaled"
-    if loss.made.distance is False:
+    if loss.instance.distance is False:
         return f"loss '{loss.name}' needs the targets as they are; use none"
     return ""
 
@@ -77,7 +77,7 @@ def _end(layers: Sequence[PlannedLayer]) -> PlannedLayer | None:
     return next((leaf for leaf in leaves if leaf.kind not in RESHAPING), None)
 
 
-def _threshold_lint(root: Node, loss: Chosen, report: Report) -> None:
+def _threshold_lint(root: Node, loss: Choice, report: Report) -> None:
     """A border between square and line that is written down counts in the scaled targets."""
     section = root.map()["loss"]
     key = next((key for key in ("delta", "beta") if key in section.map()), None)
@@ -104,7 +104,7 @@ def figures_lint(
     watched = [
         (("train", "best"), train.best),
         (("train", "early_stop", "metric"), stop.metric if stop else None),
-        *((("expect", one.metric), one.metric) for one in expect),
+        *((("expect", item.metric), item.metric) for item in expect),
     ]
     for path, name in watched:
         if name is not None and name.endswith(".loss"):
@@ -124,8 +124,8 @@ def scale_of(source: object, facts: Facts) -> TargetScale | None:
     """
     if getattr(source, "target_scale", None) != "standard":
         return None
-    fitted = getattr(facts, "targets", None)
-    if fitted is not None:
-        return TargetScale(fitted.mean, fitted.std)
+    stats = getattr(facts, "targets", None)
+    if stats is not None:
+        return TargetScale(stats.mean, stats.std)
     columns = facts.target[-1] if facts.target else 1
     return TargetScale((0.0,) * columns, (1.0,) * columns)

@@ -47,14 +47,14 @@ class Trust:
         """
         if (path, sha256) in self._files:
             return
-        if not self.everything and sha256 not in self._known():
+        if not self.everything and sha256 not in self._trusted_hashes():
             raise _refusal(path, sha256)
         self._files.add((path, sha256))
         self.say(f"runs own code {shown(path)}, sha256 {sha256[:DIGITS]}")
         if self._remember:
             self._add(path, sha256)
 
-    def _known(self) -> frozenset[str]:
+    def _trusted_hashes(self) -> frozenset[str]:
         """What the list has, read once."""
         if self._hashes is None:
             self._hashes = frozenset()

@@ -59,17 +59,17 @@ class Chart:
     @property
     def last_step(self) -> int:
         """The step up to which the curves go."""
-        return max(one.points.steps[-1] for one in self.series)
+        return max(series.points.steps[-1] for series in self.series)
 
     @property
     def summary(self) -> str:
         """What somebody hears who does not see the curves."""
         sentences = []
-        for one in self.series:
-            values = one.points.values
+        for series in self.series:
+            values = series.points.values
             least, most = figure(min(values)), figure(max(values))
             sentences.append(
-                f"{one.label} from {figure(values[0])} to {one.last}, {least} to {most}"
+                f"{series.label} from {figure(values[0])} to {series.last}, {least} to {most}"
             )
         return f"{self.title} by step: {'; '.join(sentences)}"
 
@@ -80,14 +80,14 @@ class Chart:
             "best": self.best,
             "series": [
                 {
-                    "label": one.label,
-                    "look": one.look,
-                    "event": one.event,
-                    "key": one.key,
-                    "x": one.points.steps,
-                    "y": [float(f"{value:.5g}") for value in one.points.values],
+                    "label": series.label,
+                    "look": series.look,
+                    "event": series.event,
+                    "key": series.key,
+                    "x": series.points.steps,
+                    "y": [float(f"{value:.5g}") for value in series.points.values],
                 }
-                for one in self.series
+                for series in self.series
             ],
         }
 
@@ -99,12 +99,12 @@ def charts(curves: LogCurves, best: int | None) -> list[Chart]:
     frames = [_loss(curves, most, best)]
     for key, curve in curves.evaluations.items():
         if key != "val.loss":
-            one = Series(key.removeprefix("val."), "points", curve.points(most), "eval", key)
-            frames.append(_chart(key, key, [one], best, [(key, curve)]))
+            series = Series(key.removeprefix("val."), "points", curve.points(most), "eval", key)
+            frames.append(_chart(key, key, [series], best, [(key, curve)]))
     for key, curve in curves.steps.items():
         if key != "loss":
             frames.append(_of_steps(key, curve, most))
-    return [one for one in frames if one is not None]
+    return [frame for frame in frames if frame is not None]
 
 
 def _loss(curves: LogCurves, most: int, best: int | None) -> Chart | None:
@@ -143,7 +143,7 @@ def _chart(
     best: int | None,
     columns: list[tuple[str, Curve]],
 ) -> Chart:
-    values = [value for one in series for value in one.points.values]
+    values = [value for line in series for value in line.points.values]
     positive = min(values) > 0
     wide = positive and max(values) > WIDE * min(values)
     return Chart(

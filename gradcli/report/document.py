@@ -41,7 +41,7 @@ def document(
             version=__version__,
             policy=policy([style], code, live=live),
             style=Markup(style),
-            scripts=[Markup(one) for one in code],
+            scripts=[Markup(script) for script in code],
             drawing=Markup(for_script(drawing)),
         )
     )

@@ -46,7 +46,9 @@ def _versions(versions: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for key in OURS:
         if key in versions:
             yield key, _words(versions[key])
-    packages = [f"{text(key)} {_words(one)}" for key, one in versions.items() if key not in OURS]
+    packages = [
+        f"{text(key)} {_words(value)}" for key, value in versions.items() if key not in OURS
+    ]
     if packages:
         yield "packages", ", ".join(packages[:MOST])
 

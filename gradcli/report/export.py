@@ -39,7 +39,7 @@ def export(run: RunFiles, form: str, target: Path | None) -> Path:
             notes=("name another, or remove it first",),
         )
     if next(iter(run.records()), None) is None:
-        problems = [one for one in run.problems if one.startswith("log.jsonl")]
+        problems = [problem for problem in run.problems if problem.startswith("log.jsonl")]
         raise RunError(f"{run.path} has no records: {(problems or ['log.jsonl is empty'])[0]}")
     try:
         if form == "csv":
@@ -114,7 +114,7 @@ def _write_events(run: RunFiles, folder: Path) -> None:
 
 
 def _is_ours(folder: Path) -> bool:
-    return folder.is_dir() and all(one.name.startswith(EVENT_FILE) for one in folder.iterdir())
+    return folder.is_dir() and all(entry.name.startswith(EVENT_FILE) for entry in folder.iterdir())
 
 
 def _events(run: RunFiles) -> Iterator[Any]:

@@ -48,8 +48,8 @@ def _is_page(file: Path) -> bool:
     try:
         if not file.is_file():  # a pipe, a device, a link to nothing
             return False
-        with file.open("rb") as opened:
-            head = opened.read(HEAD)
+        with file.open("rb") as stream:
+            head = stream.read(HEAD)
     except OSError:
         return False
     return not head or all(mark in head for mark in MARKS)
