@@ -30,24 +30,24 @@ def _percent(ctx: click.Context, parameter: click.Parameter, value: str | None) 
 
 @click.command("bench")
 @click.argument("config", required=False, type=options.path, shell_complete=completion.configs)
-@options.count("--steps", "N", "Measurements of each item, of which the median counts.", 30)
-@options.count("--top", "N", "How many of the longest kernel calls to list.", 15, least=0)
+@options.count("--steps", "N", "Measure each item N times and report the median.", 30)
+@options.count("--top", "N", "List the N slowest kernel calls.", 15, least=0)
 @click.option(
     "--compare",
     type=click.Choice(["torch"]),
-    help="Run the same step in PyTorch too, in turns with ours.",
+    help="Run the same step in PyTorch too, alternating with gradcli.",
 )
 @click.option(
     "--against",
     type=options.path,
     metavar="FILE",
-    help="Compare with what --json printed earlier; exit code 6 where it has become slower.",
+    help="Compare with the earlier output of --json; exit 6 if anything is slower.",
 )
 @click.option(
     "--tolerance",
     metavar="P%",
     callback=_percent,
-    help="How much slower is still as fast, for --against.  [default: 5%]",
+    help="Slowdown that --against accepts.  [default: 5%]",
 )
 @options.overrides
 @options.trust_code
@@ -65,7 +65,7 @@ def command(
     threads: int | None,
     device: str,
 ) -> None:
-    """Time the kernels; with CONFIG its training step, by layer and by call."""
+    """Benchmark the kernels or, with CONFIG, its training step by layer and by kernel call."""
     _check_usage(config, overrides, compare, against, tolerance)
     from gradcli.bench import against as earlier
     from gradcli.bench import report, tables, torch_model

@@ -33,9 +33,9 @@ MOST_NAMES = 4  # names of frozen parameters on a line
     "--markdown",
     metavar="FILE",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Print FILE, such as docs/config.md, with its tables of keys written anew.",
+    help="Print FILE, such as docs/config.md, with its tables of keys updated.",
 )
-@click.option("--resolved", is_flag=True, help="Print the config with every default as YAML.")
+@click.option("--resolved", is_flag=True, help="Print the config as YAML, with all defaults.")
 @click.option("--origin", is_flag=True, help="Print where each value of the config comes from.")
 @options.overrides
 @options.trust_code
@@ -53,7 +53,7 @@ def command(
     trust_code: bool,
     as_json: bool,
 ) -> None:
-    """Find every mistake in CONFIGS; print the layers of each one that is right."""
+    """Check CONFIGS for mistakes; print the layers of each valid config."""
     if schema:
         _print_schema(ctx, bool(configs), resolved or origin)
         return

@@ -32,14 +32,14 @@ LESS_THAN_ALL = 12  # reasons of one kind in the text
 @click.option(
     "--same-bits",
     is_flag=True,
-    help="Exit 6 unless weights and losses are equal, bit for bit.",
+    help="Exit 6 unless weights and losses are equal bit for bit.",
 )
 @click.option(
     "--html",
     "target",
     type=options.path,
     metavar="FILE",
-    help="Write a page too, with curves laid over each other.",
+    help="Also write an HTML page with the curves of all runs.",
 )
 @options.runs
 @options.json
@@ -47,7 +47,7 @@ LESS_THAN_ALL = 12  # reasons of one kind in the text
 def command(
     names: tuple[str, ...], same_bits: bool, target: Path | None, runs: Path, as_json: bool
 ) -> None:
-    """Compare runs (paths, names or `last`) with the first of them."""
+    """Compare runs with the first one; each is a path, a run's name or `last`."""
     if len(names) < 2:
         raise click.UsageError(
             f"two runs or more are compared, got {quantity(len(names), 'run')}; `gradcli runs` "

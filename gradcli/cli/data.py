@@ -22,14 +22,14 @@ _cache = click.option(
     "--cache",
     type=options.path,
     metavar="DIR",
-    help="The folder of prepared data.  [default: the user's cache folder]",
+    help="Folder of prepared data.  [default: your cache folder]",
 )
 
 
 @click.group("data", invoke_without_command=True)
 @click.pass_context
 def command(ctx: click.Context) -> None:
-    """Data that was prepared once: list it, make it, verify it, remove it."""
+    """List, prepare, verify and remove data that gradcli caches for faster starts."""
     if ctx.invoked_subcommand is None:
         raise click.UsageError("say what to do: data list, prepare, verify or clean", ctx)
 
@@ -39,7 +39,7 @@ def command(ctx: click.Context) -> None:
 @options.json
 @options.basic
 def list_command(cache: Path | None, as_json: bool) -> None:
-    """List prepared data, with its size and when a training last used it."""
+    """List prepared data with its size and its last use."""
     folder, sets = _sets(cache)
     if as_json:
         output.say_json({"cache": str(folder), "sets": [_as_object(entry) for entry in sets]})
@@ -58,7 +58,7 @@ def list_command(cache: Path | None, as_json: bool) -> None:
 @options.json
 @options.basic
 def prepare(path: Path, overrides: tuple[str, ...], trust_code: bool, as_json: bool) -> None:
-    """Prepare the data of CONFIG now, so that a training begins at once."""
+    """Prepare the data of CONFIG now, so that training starts at once."""
     from gradcli.config import load
     from gradcli.data.prepared.sets import in_use
 
@@ -73,12 +73,12 @@ def prepare(path: Path, overrides: tuple[str, ...], trust_code: bool, as_json: b
         output.say(f"prepared: {folder}", "good")
 
 
-@command.command("verify", short_help="Read prepared data whole, and compare its hashes.")
+@command.command("verify", short_help="Check the hashes of prepared data.")
 @_cache
 @options.json
 @options.basic
 def verify(cache: Path | None, as_json: bool) -> None:
-    """Read every byte of all prepared data and compare its hashes; exit 3 where one differs."""
+    """Read all prepared data and compare its hashes; exit 3 if any differs."""
     from gradcli.data.prepared.progress import Progress
     from gradcli.data.prepared.shelf import DAMAGED, READY, verified
 
@@ -107,14 +107,19 @@ def _damaged(path: Path, why: str) -> DataError:
     )
 
 
-@command.command("clean", short_help="Remove prepared data; without --yes list it.")
-@options.count("--older-than", "DAYS", "Only what no training used for so many days.", least=0)
-@click.option("--yes", is_flag=True, help="Remove it; without it it is only listed.")
+@command.command("clean", short_help="Remove prepared data; without --yes, only list it.")
+@options.count(
+    "--older-than", "DAYS", "Only data that no training has used for so many days.", least=0
+)
+@click.option("--yes", is_flag=True, help="Remove the data instead of listing it.")
 @_cache
 @options.json
 @options.basic
 def clean(older_than: int | None, yes: bool, cache: Path | None, as_json: bool) -> None:
-    """Remove prepared data, but none that is being made now; it is made anew when needed."""
+    """Remove prepared data, except what is being prepared now.
+
+    gradcli prepares data again when it needs it.
+    """
     from gradcli.data.prepared.shelf import BUSY, remove, remove_loose
 
     folder, sets = _sets(cache)

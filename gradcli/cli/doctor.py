@@ -32,14 +32,14 @@ TOLERANCE = 1e-6
 
 
 @click.command("doctor")
-@options.compared_device("A GPU to run every op on, and to compare with the CPU.")
+@options.compared_device("Run every op on this GPU and compare it with the CPU.")
 @options.json
 @options.basic
 @click.pass_context
 def command(ctx: click.Context, device: str, as_json: bool) -> None:
     """Show compiler, instruction set, threads, memory, devices and versions; test the kernels.
 
-    On ranks (mpirun -n N gradcli doctor) also who they are, and how long a sum over them takes.
+    On ranks (mpirun -n N gradcli doctor), also list the ranks and time a sum over them.
     """
     report: dict[str, Any] = {
         "gradcli": __version__,

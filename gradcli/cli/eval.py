@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     shell_complete=completion.choices("train", "val", "test"),
     default="test",
     metavar="NAME",
-    help="train, val or test.  [default: test]",
+    help="Evaluate on train, val or test.  [default: test]",
 )
 @click.option(
     "--data",
     type=options.path,
     metavar="FILE|FOLDER",
-    help="Measure on new data with targets, in the format of the training data, which is not "
-    "needed.",
+    help="Evaluate on new data with targets, in the format of the training data; that data itself "
+    "is not needed.",
 )
 @options.verify_data
 @options.with_run
@@ -47,7 +47,10 @@ def command(
     data: Path | None,
     as_json: bool,
 ) -> None:
-    """Measure RUN (a path, a run's name or `last`, with @best, @last or @STEP) on a split."""
+    """Evaluate RUN on a split of its data.
+
+    RUN is a path, a run's name or `last`; RUN@best, RUN@last or RUN@STEP names a checkpoint.
+    """
     if data is not None and options.is_written(ctx, "split"):
         raise click.UsageError("--split is of the training data; it does not go with --data", ctx)
     from gradcli.cli.weights import weights

@@ -21,16 +21,16 @@ SUFFIX = ".safetensors"
 @click.command("export")
 @click.argument("run", shell_complete=completion.runs)
 @click.argument("file", type=options.path, metavar="FILE.safetensors")
-@click.option("--merge", is_flag=True, help="Add the A and B of LoRA to the weights beside them.")
-@click.option("--overwrite", is_flag=True, help="Replace a FILE that is there.")
+@click.option("--merge", is_flag=True, help="Merge the LoRA matrices A and B into the weights.")
+@click.option("--overwrite", is_flag=True, help="Replace an existing FILE.")
 @options.with_run
 def command(
     open_run: Callable[[bool], TrainedRun], file: Path, merge: bool, overwrite: bool, as_json: bool
 ) -> None:
-    """Write the weights of RUN to FILE, by their names in its model.
+    """Export the weights of RUN to FILE.
 
-    RUN is a path, a run's name or `last`; RUN@best, RUN@last or RUN@STEP names a checkpoint. With
-    averaged weights these are the averages.
+    RUN is a path, a run's name or `last`; RUN@best, RUN@last or RUN@STEP names a checkpoint. A run
+    with averaged weights exports the averages.
     """
     if file.suffix != SUFFIX:
         raise ConfigError(f"{file}: only {SUFFIX} is written; call it {file.stem}{SUFFIX}")

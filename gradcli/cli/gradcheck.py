@@ -20,15 +20,17 @@ EXIT_WRONG = 5
 
 @click.command("gradcheck")
 @click.argument("names", nargs=-1, metavar="[OP]...", shell_complete=completion.ops)
-@click.option("--twice", is_flag=True, help="Check the gradients of gradients instead.")
-@options.compared_device("Compare results and gradients on a GPU with float64 on the CPU instead.")
+@click.option("--twice", is_flag=True, help="Check second derivatives instead.")
+@options.compared_device(
+    "Compare results and gradients on this GPU with float64 on the CPU instead."
+)
 @options.json
 @options.basic
 @click.pass_context
 def command(
     ctx: click.Context, names: tuple[str, ...], twice: bool, device: str, as_json: bool
 ) -> None:
-    """Prove the gradient of each OP (all without one) against finite differences in float64."""
+    """Check the gradient of each OP (default: all) against finite differences in float64."""
     _check_names(names)
     report, what = _check(names or None, twice, device)
     if as_json:

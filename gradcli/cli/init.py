@@ -23,30 +23,30 @@ ENDINGS = (".yaml", ".yml")  # of a config
 
 @click.command("init")
 @click.argument("what", required=False, shell_complete=completion.starters)
-@click.option("--target", metavar="COLUMN", help="The column of a table to predict.")
+@click.option("--target", metavar="COLUMN", help="Column of the table to predict.")
 @click.option(
     "--data",
     type=options.path,
     metavar="FILE.txt",
-    help="The text that a published model goes on with.",
+    help="Text to train a published model on.",
 )
 @click.option(
     "-o",
     "--out",
     type=options.path,
     metavar="FILE.yaml",
-    help="The config to write.  [default: the name of WHAT, in this folder]",
+    help="Config to write.  [default: the name of WHAT, in this folder]",
 )
 @options.json
 @options.basic
 def command(
     what: str | None, target: str | None, data: Path | None, out: Path | None, as_json: bool
 ) -> None:
-    """Write a config that trains as it stands.
+    """Write a config that is ready to train.
 
-    WHAT is a template, a table (.csv, .parquet, .jsonl, ...), a folder with a folder of pictures
-    for each class, a text (.txt), or with --data the folder of a published language model; without
-    it the templates are listed.
+    WHAT is a template, a table (.csv, .parquet, .jsonl, ...), a folder with one folder of pictures
+    per class, a text (.txt), or, with --data, the folder of a published language model. Without
+    WHAT, list the templates.
     """
     from gradcli.starter.templates import templates
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @options.json
 @options.basic
 def command(name: str | None, markdown: bool, stub: str | None, as_json: bool) -> None:
-    """List the declared ops, or show the one called NAME."""
+    """List all ops, or show the op NAME."""
     from gradcli.engine import describe, stubs
 
     if markdown or stub:

@@ -190,13 +190,13 @@ color = click.option(
     type=click.Choice(output.COLORS),
     metavar="|".join(output.COLORS),
     expose_value=False,
-    help="Whether the screen has colour; `auto` asks the terminal, and NO_COLOR.  [default: auto]",
+    help="Colour the output; `auto` asks the terminal and NO_COLOR.  [default: auto]",
 )
 threads = click.option(
     "--threads",
     metavar="N",
     callback=_threads,
-    help="Threads that compute; the result does not depend on it.  [default: all cores]",
+    help="Use N threads; the results are the same for any N.  [default: all cores]",
 )
 # The command gets the name of a device that exists.
 device = click.option(
@@ -205,8 +205,8 @@ device = click.option(
     shell_complete=completion.choices("auto", *DEVICES),
     default="auto",
     callback=_device,
-    help="Where to compute; `auto` takes a GPU where one can be used, and says so; `cuda:1` "
-    "is the second one.  [default: auto]",
+    help="Compute on this device; `auto` uses a GPU if there is one, `cuda:1` is the second GPU.  "
+    "[default: auto]",
 )
 # Chosen as long as the command runs, and before the config is read.
 isa = click.option(
@@ -214,22 +214,22 @@ isa = click.option(
     metavar="NAME",
     callback=_isa,
     expose_value=False,
-    help="The instruction set of the CPU's kernels, one of those that `gradcli doctor` shows; the "
-    "last bits depend on it.  [default: the fastest]",
+    help="Use the CPU kernels of this instruction set; `gradcli doctor` lists them. Results differ "
+    "between them in the last bits.  [default: the fastest]",
 )
 runs = click.option(
     "--runs",
     type=path,
     default=Path("runs"),
     metavar="DIR",
-    help="The folder of all runs.  [default: runs]",
+    help="Folder that holds all runs.  [default: runs]",
 )
 # The command gets bytes.
 memory = click.option(
     "--memory",
     metavar="SIZE",
     callback=_memory,
-    help="What the training may take, such as 8GB or 512MiB.",
+    help="Memory that the training may use, such as 8GB or 512MiB.",
 )
 overrides = click.option(
     "-s",
@@ -238,10 +238,10 @@ overrides = click.option(
     multiple=True,
     metavar="KEY=VALUE",
     shell_complete=completion.keys,
-    help="Replace a value of the config, such as optim.lr=3e-4.",
+    help="Override a config value, such as optim.lr=3e-4.",
 )
 no_report = click.option(
-    "--no-report", is_flag=True, help="Write no report.html into the run at its end."
+    "--no-report", is_flag=True, help="Do not write report.html at the end of the run."
 )
 
 
@@ -259,13 +259,13 @@ verify_data = click.option(
     is_flag=True,
     callback=_verify_data,
     expose_value=False,
-    help="Hash all files of the data and all prepared data, known ones too.",
+    help="Hash all data files and prepared data again, even if they look unchanged.",
 )
 # The command gets a bool, of which `trust` makes who decides.
 trust_code = click.option(
     "--trust-code",
     is_flag=True,
-    help="Run own code (`code:`) that no training of yours ran: it can do whatever you can.",
+    help="Run the config's Python code (`code:`) even if it is new; it can do anything you can.",
 )
 
 
@@ -334,13 +334,13 @@ def with_run(function: Callable[..., Any]) -> Any:
         "--checkpoint",
         metavar="best|last|STEP",
         shell_complete=completion.checkpoints,
-        help="Which checkpoint; RUN@best says the same.  "
-        "[default: best where the run keeps one, else last]",
+        help="Use this checkpoint; RUN@best is short for --checkpoint best.  "
+        "[default: best if the run keeps one, else last]",
     )
     whole = click.option(
         "--partial",
         is_flag=True,
-        help="Use the tensors that fit the model, and list what is skipped.",
+        help="Load only the tensors that fit the model; list the rest.",
     )
     return which(whole(trust_code(runs(common(command)))))
 

@@ -29,7 +29,7 @@ USES = {"train": "train", "eval": "gradcli eval", "predict": "gradcli predict"}
     "--time",
     "timed",
     is_flag=True,
-    help="Make some steps and evaluate some batches, and tell how long the run will take.",
+    help="Time a few steps and evaluations, and estimate how long the run will take.",
 )
 @options.overrides
 @options.trust_code
@@ -46,9 +46,9 @@ def command(
     threads: int | None,
     device: str,
 ) -> None:
-    """Tell what training CONFIGS will need: work and memory by layer, steps, disk; no step is made.
+    """Estimate what training CONFIGS needs: steps, disk, and work and memory by layer.
 
-    With --memory also the largest batch that fits.
+    No step runs unless --time is given. With --memory, also find the largest batch that fits.
     """
     options.compute_on(device, threads)
     code, objects = 0, []

@@ -50,63 +50,63 @@ def _not_empty(
     "--out",
     type=options.path,
     metavar="FILE",
-    help="Write the predictions to FILE.jsonl (one JSON object a line) or FILE.csv.",
+    help="Write the predictions to FILE.jsonl (one JSON object per line) or FILE.csv.",
 )
-@click.option("--overwrite", is_flag=True, help="Let --out replace a file that is there.")
-@click.option("--prompt", metavar="TEXT", help="Continue TEXT; for models of text.")
-@options.count("--tokens", "N", "How many tokens to write, such as characters.", 300)
+@click.option("--overwrite", is_flag=True, help="Let --out replace an existing file.")
+@click.option("--prompt", metavar="TEXT", help="Continue TEXT with a text model.")
+@options.count("--tokens", "N", "Generate N tokens, such as characters.", 300)
 @click.option(
     "--temperature",
     type=options.Finite(min=0),
     default=1.0,
     metavar="T",
-    help="Lower is more conservative; 0 always picks the likeliest.  [default: 1]",
+    help="Lower is more conservative; 0 always picks the likeliest token.  [default: 1]",
 )
 @options.count("--top-k", "K", "Sample from the K likeliest tokens.")
 @click.option(
     "--top-p",
     type=options.Finite(min=0, max=1, min_open=True),
     metavar="P",
-    help="Sample from the fewest whose probabilities add up to P.",
+    help="Sample from the smallest set of tokens whose probabilities add up to P.",
 )
 @click.option(
     "--repetition-penalty",
     type=options.Finite(min=0, min_open=True),
     default=1.0,
     metavar="R",
-    help="Divide logits of what was written by R, or multiply those below 0.  [default: 1]",
+    help="Divide the logits of repeated tokens by R (multiply negative ones).  [default: 1]",
 )
 @click.option(
     "--stop",
     multiple=True,
     callback=_not_empty,
     metavar="TEXT",
-    help="End right before TEXT; may be repeated.",
+    help="Stop before TEXT; may be repeated.",
 )
 @click.option(
     "--stop-token",
     multiple=True,
     callback=_not_empty,
     metavar="TOKEN",
-    help="End at this token of the tokenizer; may be repeated.",
+    help="Stop at this token of the tokenizer; may be repeated.",
 )
 @click.option(
     "--ignore-end",
     is_flag=True,
-    help="Go on behind the end of a document, which a tokenizer marks.",
+    help="Continue past the tokenizer's end-of-document token.",
 )
-@options.count("--samples", "N", "Write N texts in one batch.", 1)
+@options.count("--samples", "N", "Generate N texts in one batch.", 1)
 @click.option(
     "--seed",
     type=int,
     default=0,
     metavar="S",
-    help="The same seed gives the same text; text i of several has S + i.  [default: 0]",
+    help="Seed of the sampling; text i of --samples uses S + i.  [default: 0]",
 )
 @click.option(
     "--cache-bf16",
     is_flag=True,
-    help="Keep keys and values in bfloat16: half the memory, rounded and slower.",
+    help="Cache keys and values in bfloat16: half the memory, but rounded and slower.",
 )
 @options.with_run
 @click.pass_context
@@ -122,14 +122,14 @@ def command(
     as_json: bool,
     **sampling: Any,
 ) -> None:
-    """Apply RUN to FILES, a line for each sample. RUN is a path, a run's name or `last`.
+    """Predict every sample in FILES with RUN, one line per sample.
 
-    RUN@best, RUN@last or RUN@STEP names one of its checkpoints.
+    RUN is a path, a run's name or `last`; RUN@best, RUN@last or RUN@STEP names a checkpoint.
 
     A line has the file, the sample's index in it, the label and its probability (for
     regression, the values; for text, the token that follows the sample).
 
-    With --prompt, a model of text continues TEXT, token by token.
+    With --prompt, a text model continues the given text.
     """
     _check_usage(ctx, bool(files), prompt is not None)
     from gradcli.cli import predictions

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 @click.option(
     "--allow-data-change",
     is_flag=True,
-    help="Continue even if the data files are not those of the checkpoint.",
+    help="Continue even if the data files have changed since the checkpoint.",
 )
 @click.option(
     "--allow-nonfinite",
     is_flag=True,
-    help="Continue even if the checkpoint's weights hold NaN or infinity.",
+    help="Continue even if the checkpoint's weights contain NaN or infinity.",
 )
 @options.no_report
 @options.overrides
@@ -56,9 +56,8 @@ def command(
 ) -> None:
     """Continue RUN: a path, a run's name (the newest of that name) or `last`.
 
-    -s may change the length of the training, and how often it logs and saves: -s
-    train.epochs=20. What changes the steps to come (optim.lr, schedule, train.clip and others)
-    is recorded as a fork.
+    Use -s to train longer (-s train.epochs=20), or to log and save more or less often. A change
+    to the coming steps (optim.lr, schedule, train.clip and others) is recorded as a fork.
     """
     from gradcli.engine import distributed
     from gradcli.train import directory as directories

@@ -28,7 +28,7 @@ _name = click.option(
     "--name",
     metavar="NAME",
     shell_complete=completion.run_names,
-    help="Only runs of this name.",
+    help="Only runs with this name.",
 )
 
 
@@ -38,14 +38,14 @@ _name = click.option(
     "--status",
     type=click.Choice(STATES),
     metavar="STATE",
-    help=f"Only runs of this state: {', '.join(STATES)}.",
+    help=f"Only runs in this state: {', '.join(STATES)}.",
 )
 @click.option(
     "--sort",
     "column",
     metavar="FIGURE",
     shell_complete=completion.choices(*SORTS),
-    help="A figure such as val.accuracy, the best first, or age, name, status, step, size.  "
+    help="Sort by a figure such as val.accuracy (best first), age, name, status, step or size.  "
     "[default: age]",
 )
 @options.runs
@@ -60,7 +60,7 @@ def command(
     runs: Path,
     as_json: bool,
 ) -> None:
-    """List all runs, the newest first; `gradcli runs clean` removes old ones."""
+    """List all runs, newest first; `gradcli runs clean` removes old ones."""
     if ctx.invoked_subcommand is not None:
         return
     from gradcli.train.run_list import named, runs_in, sorted_by
@@ -78,10 +78,10 @@ def command(
         output.say(f"{runs} holds no runs yet; `gradcli train` makes one")
 
 
-@command.command("clean", short_help="Remove old runs; without --yes list them.")
-@options.count("--keep", "N", "So many of the newest runs of each name stay.", least=0)
+@command.command("clean", short_help="Remove old runs; without --yes, only list them.")
+@options.count("--keep", "N", "Keep the N newest runs of each name.", least=0)
 @_name
-@click.option("--yes", is_flag=True, help="Remove them; without it they are only listed.")
+@click.option("--yes", is_flag=True, help="Remove the runs instead of listing them.")
 @options.runs
 @options.json
 @options.basic
@@ -89,7 +89,10 @@ def command(
 def clean(
     ctx: click.Context, keep: int | None, name: str | None, yes: bool, runs: Path, as_json: bool
 ) -> None:
-    """Remove old runs; never one in use, the best of its name, or one that another began from."""
+    """Remove old runs.
+
+    Runs in use, the best run of each name and runs that others started from always stay.
+    """
     if keep is None:
         raise click.UsageError("--keep says how many runs of each name stay, such as --keep 3", ctx)
     outer = ctx.parent.params if ctx.parent else {}  # `runs --name X clean`
