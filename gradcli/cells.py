@@ -35,7 +35,7 @@ def _cells(character: str) -> int:
 
 
 def printable(text: str, encoding: str = "utf-8") -> str:
-    """The text with an escape for what would move the cursor, or what `encoding` lacks."""
+    """Escape characters that would move the cursor or that `encoding` lacks."""
     if text.isascii() and text.isprintable():
         return text
     escaped = "".join(c if c.isprintable() or c == "\t" else repr(c)[1:-1] for c in text)
@@ -43,10 +43,10 @@ def printable(text: str, encoding: str = "utf-8") -> str:
 
 
 def wrap(text: str, width: int | None, indent: int = 2) -> list[str]:
-    """The line, broken between words where it is wider; further lines are indented.
+    """Break a line between words where it is wider than `width`; indent the further lines.
 
-    Of a line with wide gaps, such as figures, what stands between two of them stays together if it
-    can. A word that is wider than the screen stays whole.
+    Columns between wide gaps, such as figures, stay together where they fit. A word that is wider
+    than the screen stays whole.
     """
     text = text if width is None else text.expandtabs()
     if width is None or cells(text) <= width:
@@ -91,7 +91,7 @@ class Window:
 
 
 def window(line: str, column: int, size: int, width: int | None, encoding: str = "utf-8") -> Window:
-    """The part of `line` around the `size` characters from `column`, with … at the cut ends."""
+    """The part of `line` around the `size` characters from `column`, with … where it is cut."""
     cut = CUT if printable(CUT, encoding) == CUT else "..."
     room = READABLE if width is None else width
     column = min(max(column, 0), len(line))
@@ -111,7 +111,7 @@ def window(line: str, column: int, size: int, width: int | None, encoding: str =
 
 
 def _around(sizes: Sequence[int], begin: int, end: int, room: int, cut: int) -> tuple[int, int]:
-    """From where to where to show: what is marked, then as much to the left as to the right."""
+    """The range to show: first the marked cells, then as many to the left as to the right."""
     total = 2 * cut
     last = begin
     while last < end and total + sizes[last] <= room:

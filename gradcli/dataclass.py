@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 else:
 
     def dataclass(kind=None, /, *, init=True, repr=True, eq=True, frozen=False, kw_only=False):
-        """The class as `dataclasses.dataclass` makes it with these options."""
+        """Make a class as `dataclasses.dataclass` does with these options."""
 
         def decorate(kind):
             own = set(vars(kind))
@@ -66,7 +66,7 @@ class _Constructor:
 
 
 def _constructor(kind: Any) -> Any:
-    """`__init__` of a frozen class as the library writes it, except that it takes no InitVar."""
+    """Write `__init__` of a frozen class as the library does, but without InitVar."""
     missing = dataclasses.MISSING
     scope: dict[str, Any] = {"_set": object.__setattr__, "_missing": missing}
     positional, by_name, body = ["self"], ["*"], ["pass"]

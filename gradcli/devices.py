@@ -48,7 +48,7 @@ def _by_uuid(index: str) -> str:
 
 
 def name_of(kind: str, index: int) -> str:
-    """The name of a device: without a number for the first of its kind."""
+    """The name of a device; the first of its kind has no number."""
     return f"{kind}:{index}" if index else kind
 
 

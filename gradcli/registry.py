@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def closest(name: str, names: Iterable[str]) -> str | None:
-    """The known name most like `name`, or None when nothing is near."""
+    """The known name most like `name`; None if nothing is near."""
     by_lower = {candidate.lower(): candidate for candidate in sorted(names)}
     # Of a name 7/3 as long as all others 60 % cannot be theirs; a name may have a million letters.
     if 3 * len(name) > 7 * max(map(len, by_lower), default=0):

@@ -33,9 +33,9 @@ class Column:
 
 
 def lines(columns: Sequence[Column], rows: Sequence[Row], width: int | None) -> list[str]:
-    """A line for each row; a width of None is no terminal, and nothing is shortened there.
+    """One line per row; without a terminal (width None) nothing is shortened.
 
-    On a terminal a row ends in … where its last columns are left out.
+    On a terminal, a row ends in … if its last columns are left out.
     """
     if width is None:
         sizes = {number: column.size for number, column in enumerate(columns)}

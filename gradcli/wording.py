@@ -14,7 +14,7 @@ def quantity(number: float | str, noun: str, plural: str = "", form: str = "") -
 
 
 def verb(number: float, singular: str = "is", plural: str = "are") -> str:
-    """The verb behind a quantity: `is` for 1, `are` else."""
+    """The verb for a quantity: `is` for 1, else `are`."""
     return singular if number == 1 else plural
 
 

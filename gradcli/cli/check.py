@@ -155,14 +155,14 @@ def _show(result: CheckResult, show: Callable[[CheckResult, Config], None]) -> N
 
 
 def _show_resolved(result: CheckResult, config: Config) -> None:
-    """The config as YAML."""
+    """Print the config as YAML."""
     from gradcli.train.yaml_text import to_yaml
 
     output.say_as_is(to_yaml(config.resolved).rstrip("\n"))
 
 
 def _show_origins(result: CheckResult, config: Config) -> None:
-    """A line for each value."""
+    """Print a line for each value and its origin."""
     from gradcli.config.value_origins import origins_of
     from gradcli.table import Column, lines
 
@@ -190,7 +190,7 @@ def _from(origin: ValueOrigin) -> str:
 
 
 def _show_sizes(sizes: ParameterSizes) -> None:
-    """What is frozen, and what LoRA adds."""
+    """Print what is frozen and what LoRA adds."""
     if sizes.frozen:
         names = list(sizes.frozen)
         more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
@@ -202,7 +202,7 @@ def _show_sizes(sizes: ParameterSizes) -> None:
 
 
 def _show_layers(result: CheckResult, config: Config) -> None:
-    """The layers, and what the training needs."""
+    """Print the layers and the memory that the training needs."""
     from gradcli.config.build import layer_lines
 
     samples = ", ".join(f"{split} {size}" for split, size in config.facts.sizes.items())

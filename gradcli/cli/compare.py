@@ -97,7 +97,7 @@ def _path(runs: Path, name: str) -> Path:
 
 
 def _first_mismatch(comparison: Comparison) -> str:
-    """The first run without the base's bits."""
+    """The verdict on the first run that differs from the base."""
     from gradcli.report.comparison import verdict
 
     pair = next(pair for pair in comparison.pairs if not pair.same_bits)

@@ -72,7 +72,7 @@ def configs(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> 
 
 
 def starters(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Templates, and the files and folders that a config can be written for."""
+    """Templates, and the files and folders that `init` can write a config for."""
     from gradcli.starter.templates import templates
 
     folder, _, begin = incomplete.rpartition("/")
@@ -86,7 +86,7 @@ def starters(ctx: click.Context, parameter: click.Parameter, incomplete: str) ->
 
 
 def runs(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """`last` and the names of runs; behind an `@` the checkpoints of one."""
+    """`last` and the names of runs; after an `@`, the checkpoints of that run."""
     folder = Path(ctx.params.get("runs") or "runs")
     name, at, _ = incomplete.rpartition("@")
     if at:

@@ -40,7 +40,7 @@ class Work:
             )
 
     def move(self, progress: int) -> None:
-        """So much is done by now."""
+        """Move the bar to this amount of work."""
         if self._bar is not None:
             self._bar.update(progress - self._bar.n)
         elif not self._spoke and time.monotonic() - self._began >= SHORT:
@@ -49,7 +49,7 @@ class Work:
             self._spoke = True
 
     def close(self, progress: int) -> None:
-        """The bar goes; what was done stands in a line, unless it was given up."""
+        """Remove the bar and print what was done, unless the work was given up."""
         if self._bar is not None:
             with contextlib.suppress(OSError):
                 self._bar.close()
@@ -62,7 +62,7 @@ _works: dict[str, Work] = {}
 
 
 def watch(what: str, progress: int, total: int | None, unit: str) -> None:
-    """Show what data code tells of its work; see data/prepared/progress.py."""
+    """Show the progress that data code reports; see data/prepared/progress.py."""
     work = _works.get(what)
     if work is None:
         work = _works[what] = Work(what, total, unit)

@@ -67,7 +67,7 @@ def command(ctx: click.Context, device: str, as_json: bool) -> None:
 
 
 def compiler() -> str:
-    """The first line of what the C compiler says of itself; empty without a compiler."""
+    """The first line of the C compiler's version; empty if there is no compiler."""
     for name in ("cc", "gcc", "clang"):
         path = shutil.which(name)
         if path:
@@ -79,7 +79,7 @@ def compiler() -> str:
 
 
 def kernels() -> dict[str, Any]:
-    """What the compiled library offers here, and whether each instruction set computes rightly."""
+    """What the compiled library offers, and whether each instruction set passes the self-test."""
     from gradcli.engine.device import cpu
     from gradcli.engine.device.kernels import BUILD
 
@@ -114,7 +114,7 @@ def _why_threads() -> str:
 
 
 def self_test() -> str:
-    """Elementwise kernels and a matrix product against Python's own maths; empty if they agree."""
+    """Check elementwise kernels and a matrix product against Python; empty if they agree."""
     from gradcli import engine
 
     problems = (_self_test(dtype) for dtype in (engine.float32, engine.float64))

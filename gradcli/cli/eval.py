@@ -88,7 +88,7 @@ def command(
 
 
 def _absent(job: Job, split: str, samples: Split) -> Mapping[str, Sequence[str]]:
-    """The classes of which the split has no sample; of the run's own splits that is known."""
+    """The classes without a sample in the split; known already for the run's own splits."""
     from gradcli.data.targets import absent_classes
 
     if split in job.dataset.splits:
@@ -97,7 +97,7 @@ def _absent(job: Job, split: str, samples: Split) -> Mapping[str, Sequence[str]]
 
 
 def _with_its_data(open_run: Callable[[bool], TrainedRun]) -> TrainedRun:
-    """The run with the data that it was trained on; where that is gone, there is another way."""
+    """Open the run with its training data; if that is gone, the error names another way."""
     from gradcli.config.trained import NO_DATA
 
     try:
@@ -125,7 +125,7 @@ def _split(run: TrainedRun, name: str) -> Split:
 
 
 def _new_split(run: TrainedRun, data: Path) -> Split:
-    """New data with targets, where the model computes."""
+    """Read new data with targets onto the device of the run."""
     from gradcli.data import staging
 
     new = run.job.dataset.read_split(data)

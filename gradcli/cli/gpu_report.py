@@ -14,7 +14,7 @@ MOST_LINES = 20  # differences; the rest is counted
 
 
 def gpu_report(device: str) -> dict[str, Any]:
-    """Every op and every kernel on the device against the CPU."""
+    """Compare every op and every kernel on the device with the CPU."""
     from gradcli.engine import devicecheck
     from gradcli.engine.device.gpu import opened
     from gradcli.engine.kernelcheck import check
@@ -46,7 +46,7 @@ def gpu_report(device: str) -> dict[str, Any]:
 
 
 def show(report: dict[str, Any]) -> None:
-    """The same in lines."""
+    """Print the report as lines."""
     output.say(f"{report['device']:<10} {report.get('is', 'not opened')}", indent=LABEL)
     if "problem" in report:
         output.say(f"{'problem':<10} {report['problem']}", indent=LABEL)

@@ -47,7 +47,7 @@ def command(
 
 
 def _check(names: tuple[str, ...] | None, twice: bool, device: str) -> tuple[Any, str]:
-    """The report, and what to call it."""
+    """The report and its title."""
     from gradcli.engine import devicecheck, gradcheck, gradgradcheck
 
     if device != "cpu":

@@ -75,7 +75,7 @@ def _name(data: Any) -> str:
 
 
 def _layers(model: nn.Module) -> int:
-    """The layers of a config's model as often as they are made, without what only holds others."""
+    """Count the layers of a config's model; a layer that only holds others does not count."""
     layers = [layer for layer in model.modules() if "layer_title" in vars(layer)]
     return sum(
         not any("layer_title" in vars(inner) for inner in list(layer.modules())[1:])

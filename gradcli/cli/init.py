@@ -85,7 +85,7 @@ def _write(
     out: Path | None,
     names: dict[str, Template],
 ) -> tuple[list[str], list[str]]:
-    """Write the files; their names, the config's first, and what there is to say."""
+    """Write the files; return their names, the config's first, and notes for the user."""
     # `gpt2` is a template, and what people call its folder: with a text it is the folder.
     if what not in names or (data is not None and os.path.isdir(what)):  # noqa: PTH112
         return _from_data(what, target, data, out, list(names))

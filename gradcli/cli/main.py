@@ -106,7 +106,7 @@ def cli(ctx: click.Context) -> None:
 
 
 def run(args: Sequence[str]) -> int:
-    """Carry out one command line; every way in which it ends becomes an exit code here."""
+    """Run one command line; every outcome becomes an exit code here."""
     if completion.VARIABLE in os.environ:
         return completion.answer(cli)
     output.never_fail_on_characters()
@@ -146,7 +146,7 @@ def _invoked(arguments: list[str]) -> int:
 
 
 def _watch(what: str, progress: int, total: int | None, unit: str) -> None:
-    """Show how far long work on data has come."""
+    """Show the progress of long work on data."""
     from gradcli.cli import data_bar
 
     data_bar.watch(what, progress, total, unit)

@@ -115,7 +115,7 @@ def _isa(ctx: click.Context, parameter: click.Parameter, value: str | None) -> N
 
 
 def device_name(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
-    """A callback: the engine's name of a device, even an absent one; `metavar` lists the kinds."""
+    """Callback: the engine's name of a device, even an absent one; `metavar` lists the kinds."""
     (kind, colon, index), choice = value.partition(":"), str(parameter.metavar).split("|")
     if kind.lower() not in choice:
         raise click.BadParameter(
@@ -138,7 +138,7 @@ def _device(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
 
 
 def _of_rank(kind: str) -> str:
-    """The GPU of this rank: those of a host belong to its ranks in order.
+    """The GPU of this rank; the GPUs of a host go to its ranks in order.
 
     Raises:
         DeviceError: E803, the host has more ranks than GPUs.
@@ -289,7 +289,7 @@ def count(
 
 
 def with_run(function: Callable[..., Any]) -> Any:
-    """Which weights of the argument RUN, and where they compute; the command gets what opens it."""
+    """Add the options of the argument RUN; the command gets a function that opens it."""
 
     @wraps(function)
     def command(
@@ -358,9 +358,9 @@ def is_written(ctx: click.Context, name: str) -> bool:
 
 
 def compute_on(device: str, threads: int | None) -> int:
-    """Start so many threads, None for one a core; a warning where the machine grants fewer.
+    """Start the threads, one per core for None; warn if the machine grants fewer.
 
-    A GPU is named, for `auto` may have chosen it.
+    A GPU is named on stderr, since `auto` may have picked it.
     """
     if device != "cpu":
         output.say_aside(f"computing on {device}")
@@ -377,7 +377,7 @@ def compute_on(device: str, threads: int | None) -> int:
 
 
 def room(device: str, memory: int | None = None) -> Room:
-    """The memory that a training on a device has to fit in: what is free, or less where asked."""
+    """The memory that a training on a device must fit in: what is free, or `memory` if less."""
     from gradcli.config.room import HERE, Room, allowance
 
     def free() -> int | None:

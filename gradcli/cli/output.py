@@ -116,7 +116,7 @@ def never_fail_on_characters() -> None:
 
 
 def say(text: str = "", ink: Ink | None = None, indent: int = 2) -> None:
-    """Lines of the result, on stdout; a terminal gets them broken between words."""
+    """Print lines of the result to stdout; on a terminal, break them between words."""
     say_as_is(painted(_fit(text, width(sys.stdout), indent), ink, sys.stdout))
 
 
@@ -141,7 +141,7 @@ def say_json(value: Mapping[str, object]) -> None:
 
 
 def aside(text: str, ink: Ink | None = None, indent: int = 2) -> str:
-    """Lines beside the result as stderr shows them: what begins with `warning:` stands out."""
+    """Format lines for stderr; a line that begins with `warning:` stands out."""
     ink = "warning" if text.startswith("warning:") else ink
     return painted(_fit(text, width(sys.stderr), indent), ink, sys.stderr)
 
@@ -176,7 +176,7 @@ def _say_aside_as_is(text: str) -> None:
 
 
 def _fit(text: str, columns: int | None, indent: int = 2) -> str:
-    """The text for a terminal: names out of data must not steer it, and lines fit it."""
+    """Prepare a text for a terminal: escape control characters and break long lines."""
     if columns is None:
         return text
     lines = map(printable, text.split("\n"))
@@ -264,7 +264,7 @@ def warnings(problems: Iterable[GradcliError]) -> None:
 
 
 def _say_problem(problem: GradcliError, kind: str, ink: Ink) -> None:
-    """A problem with its kind and its carets in colour."""
+    """Print a problem with its kind and its carets in colour."""
     encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
     text = rendered(problem, kind, width(sys.stderr), encoding)
     first, *rest = painted(text, ink, sys.stderr).split("\n")
@@ -296,10 +296,10 @@ def as_object(problem: GradcliError) -> dict[str, Any]:
 def rendered(
     problem: GradcliError, kind: str = "error", columns: int | None = None, encoding: str = "utf-8"
 ) -> str:
-    """The message, its place with the source line and a caret, and the ways out.
+    """The message, the source line with a caret, and the notes.
 
-    With `columns` every line fits them: prose is broken between words, and of the source line a
-    part around the caret is shown.
+    With `columns`, every line fits: prose is broken between words, and a long source line is cut
+    around the caret.
     """
 
     def prose(line: str, indent: int) -> list[str]:
@@ -321,7 +321,7 @@ def rendered(
 
 
 def _source(place: Place, caret: str, columns: int | None, encoding: str) -> list[str]:
-    """The source line, or what a terminal can show of it, and what points at the mistake."""
+    """The source line, or the part of it that fits, and a caret at the mistake."""
     margin = " " * len(str(place.line))
     room = columns and max(columns - len(margin) - 3, 1)
     part = window(place.text, place.column - 1, place.width, room, encoding)

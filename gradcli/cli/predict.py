@@ -164,7 +164,7 @@ def command(
 
 
 def _say_weights(run: TrainedRun, as_json: bool) -> None:
-    """Whose answers follow; an answer in JSON has it in itself."""
+    """Print which weights answer; a JSON answer says it itself."""
     from gradcli.cli.weights import weights
 
     if not as_json:
@@ -172,7 +172,7 @@ def _say_weights(run: TrainedRun, as_json: bool) -> None:
 
 
 def _head(run: TrainedRun) -> dict[str, Any]:
-    """What an answer in JSON begins with: which weights gave it."""
+    """The first keys of a JSON answer: which weights gave it."""
     return {"run": str(run.path), "step": run.meta.step}
 
 
@@ -189,7 +189,7 @@ def _check_usage(ctx: click.Context, files: bool, prompt: bool) -> None:
 
 
 def _write_on(run: TrainedRun, prompt: str, how: Sampling, as_json: bool) -> None:
-    """The prompt and what the model writes behind it, the first text as it comes."""
+    """Print the prompt and its continuation; the first text appears as it is generated."""
     from gradcli.train.generate import Texts, remark
 
     texts = Texts(run.job, prompt, how)

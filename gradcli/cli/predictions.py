@@ -27,9 +27,9 @@ Record = Mapping[str, Any]
 
 
 def line(record: Record, width: int | None = None) -> str:
-    """file, index, then label and probability of each class named, or the values; by tabs.
+    """File, index, then label and probability of each class, or the values, separated by tabs.
 
-    A row that is wider than a terminal of `width` is fitted to it.
+    A row that is wider than a terminal of `width` is shortened.
     """
     row = [shown(record["file"]), str(record["index"])]
     columns = [Column(0, "label", gap=0), Column(0)]
@@ -108,7 +108,7 @@ def check_apart(out: Path | None, predictor: Predictor, files: Iterable[Path]) -
 
 
 def write(out: Path, records: Iterable[Record]) -> int:
-    """Write them in the form that the name ends in, whole or not at all; gives their number."""
+    """Write the records in the format of the file's suffix, all or nothing; return their number."""
     count = 0
 
     def tally() -> Iterator[Record]:

@@ -176,7 +176,7 @@ def figures(metrics: Mapping[str, float]) -> str:
 
 
 def _lines(name: str, table: Table, classes: Sequence[str]) -> Iterator[str]:
-    """A list on one line, a matrix with a line for each row."""
+    """Print a list on one line, a matrix with one line per row."""
     labels = classes or [str(number) for number in range(len(table))]
     if not isinstance(table[0], list):
         shares = (f"{label} {value:.4f}" for label, value in zip(labels, table, strict=True))

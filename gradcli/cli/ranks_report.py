@@ -21,7 +21,7 @@ LABEL = 11  # cells for the label of a row
 
 
 def ranks_report(group: Group, report: dict[str, Any]) -> dict[str, Any]:
-    """The ranks and their sums, the same on all of them; `report` is this rank's own."""
+    """Describe the ranks and time their sums; `report` is that of this rank."""
     from gradcli.engine import distributed
 
     own = {
@@ -74,7 +74,7 @@ def _milliseconds(group: Group, sums: Sum, count: int) -> float:
 
 
 def show(report: dict[str, Any]) -> None:
-    """The same in lines: ranks that are alike on a host share one."""
+    """Print the report as lines; ranks that are alike on a host share one."""
     ranks = report["ranks"]
     hosts: dict[tuple[str, ...], list[int]] = {}
     for member in ranks:

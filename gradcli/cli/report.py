@@ -95,7 +95,7 @@ def command(
 
 
 def _times(run: Path, trust_code: bool) -> Sequence[LayerTime]:
-    """The time of each layer on the CPU, of a step of the run's config."""
+    """Time each layer of the run's training step on the CPU."""
     from gradcli.bench import report
     from gradcli.config import build
     from gradcli.config.trained import load_run

@@ -102,9 +102,9 @@ def carry_on(
     manner: Manner,
     origins: Mapping[str, ValueOrigin] | None = None,
 ) -> None:
-    """Go on with a run, its config overridden; at these keys of it that is a fork.
+    """Continue a run with its config overridden; an override of one of `keys` is a fork.
 
-    What is overridden comes from the command line, unless `origins` say from where.
+    Overrides come from the command line unless `origins` says otherwise.
     """
     from gradcli.config import build
     from gradcli.config.trained import load_to_resume

@@ -37,7 +37,7 @@ class _Block:
 
 
 def expand(root: Node, layers: Mapping[str, object], report: Report) -> Node:
-    """`root` without `blocks:`, each use in `model:` replaced by the block's layers."""
+    """Remove `blocks:` from `root` and replace each use in `model:` by the block's layers."""
     node = root.map().get("blocks")
     if node is None:
         return root
@@ -50,7 +50,7 @@ def expand(root: Node, layers: Mapping[str, object], report: Report) -> Node:
 
 
 def _read_blocks(node: Node, layers: Mapping[str, object], report: Report) -> dict[str, _Block]:
-    """The blocks that are written as they should be."""
+    """Read the valid blocks; report the others."""
     if not isinstance(node.value, dict) and not node.broken:
         report.error(
             "E104", f"blocks must be a map from names to blocks, got {describe(node)}", node.place
@@ -106,7 +106,7 @@ class _Expansion:
         return Node({"block": Node(fields, place)}, place, {"block": place})
 
     def _values(self, name: str, block: _Block, arguments: Node) -> dict[str, Node]:
-        """A value for each parameter: the use's, or the default."""
+        """The value of each parameter: from the use, or the default."""
         shared = _shared(block)
         explicit = {key: item for key, item in arguments.map().items() if key not in shared}
         for key in explicit.keys() - block.params.keys():

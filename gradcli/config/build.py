@@ -58,7 +58,7 @@ def _job(config: Config, dataset: LoadedData) -> Job:
 
 
 def job_of(config: Config, dataset: LoadedData) -> Job:
-    """The job on this data, on the device where new tensors are made."""
+    """Build the job for this data, on the device of new tensors."""
     model = build_all(config.model)
     _set_trainable(model, config)
     optimizer = _optimizer(model, config)
@@ -111,10 +111,10 @@ class ParameterSizes:
 
 
 def check_model(config: Config) -> ParameterSizes:
-    """Refuse patterns that match nothing, and first weights that `train` could not begin with.
+    """Refuse patterns without a match, and first weights that `train` could not load.
 
-    Gives what patterns freeze and add. Only the model itself knows names and shapes, so it is
-    built, where anything asks for them.
+    Returns the sizes of what the patterns freeze and add. Only the model knows names and shapes, so
+    it is built if anything needs them.
 
     Raises:
         ErrorGroup: every such pattern, or what is wrong with the weights.
@@ -138,9 +138,9 @@ def check_model(config: Config) -> ParameterSizes:
 
 
 def _set_trainable(model: nn.Module, config: Config) -> None:
-    """What `lora` adds, and no gradients for what `freeze` names.
+    """Add the matrices of `lora` and freeze what `freeze` names.
 
-    Every pattern of the config is looked at first.
+    Every pattern of the config is checked first.
     """
     errors = list(_misses(model, config, _lora_patterns(config)))
     if not errors:
@@ -187,7 +187,7 @@ def _lora_patterns(config: Config) -> Iterator[tuple[Keys, Sequence[str], Find]]
 
 
 def _patterns(config: Config) -> Iterator[tuple[Keys, Sequence[str], Find]]:
-    """Every other list of patterns: by which keys it is reached, and among what it chooses."""
+    """Every other list of patterns: its keys, its patterns, and what they select from."""
     yield ("freeze",), config.freeze, select
     for keys, patterns in config.optim.instance.patterns():
         yield ("optim", *keys), patterns, select
@@ -196,7 +196,7 @@ def _patterns(config: Config) -> Iterator[tuple[Keys, Sequence[str], Find]]:
 
 
 def _outline(config: Config) -> nn.Module:
-    """The model on meta, with what is trained of it."""
+    """The model on meta, with its trainable parameters marked."""
     try:
         with engine.device("meta"):
             model = build_all(config.model)
@@ -213,7 +213,7 @@ def _first_weights(
     optimizer: optim.Optimizer,
     config: Config,
 ) -> Callable[[], T]:
-    """A call of `use` with what `pretrained` names; its errors have the place of `from`."""
+    """Bind `use` to the weights of `pretrained`; its errors point at `from`."""
     section = config.pretrained
     assert section is not None
     names = select_state(model, section.layers, "pretrained.layers")
@@ -232,7 +232,7 @@ def _first_weights(
 def layer_lines(
     layers: Sequence[PlannedLayer], total: bool = False, width: int | None = None
 ) -> list[str]:
-    """One line a layer: index, name, output shape, parameters; their total at the end."""
+    """One line per layer: index, name, output shape and parameters; then the totals."""
     rows = [
         (layer.index, "  " * depth + layer.title, str(layer.output), f"{layer.parameters:,}")
         for layer, depth in _flatten(layers, 0)

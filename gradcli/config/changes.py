@@ -41,9 +41,10 @@ def changes(overrides: Sequence[str], run: Path) -> set[str]:
 
 
 def sha256_at_start(config: Config) -> str:
-    """By which a config and the runs that began from it know each other.
+    """Identifies a config and the runs that started from it.
 
-    First weights count by their name as it is written, own code by its text, data not by its place.
+    Pretrained weights count by their name, own code by its text; the place of the data does not
+    count.
     """
     weights = {key: config.explicit[key] for key in ("pretrained",) if key in config.explicit}
     code = {"code": dict(config.code)} if config.code else {}
@@ -51,10 +52,10 @@ def sha256_at_start(config: Config) -> str:
 
 
 def taken_from(config: Config, run: Path) -> list[str]:
-    """As KEY=VALUE, what a run of a config goes on with where that says otherwise by now.
+    """The values, as KEY=VALUE, that a resumed run takes from its changed config.
 
-    How long and how often, and where the data lie: the steps are the same with any of them. How
-    often it logs stays as it was where the config leaves that out.
+    These are its length, how often it logs and saves, and the place of the data: none changes a
+    step. If the config leaves out log_every, the run keeps its own.
     """
     file = run / "resolved.yaml"
     before = read_yaml(read_file(file), str(file), Report(RUN_VALUES)).plain()
@@ -92,7 +93,7 @@ def _refusal(override: str, key: str, run: Path) -> ConfigError:
 
 
 def _slip(key: str) -> str:
-    """The key that was meant, where this is none of `train` or of the top; else nothing."""
+    """A suggestion for a key that exists neither in `train` nor at the top; else empty."""
     names = {*get_type_hints(top), *(f"train.{name}" for name in get_type_hints(Settings))}
     if key in names or (key.partition(".")[0] in names and not key.startswith("train.")):
         return ""

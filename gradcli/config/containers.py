@@ -96,7 +96,7 @@ def contain(use: Use, plan: Plan, report: Report) -> PlannedLayer | None:
 
 
 def _chain(use: Use, inside: Node, plan: Plan, report: Report) -> PlannedLayer | None:
-    """`repeat` and `block`."""
+    """Plan `repeat` and `block`."""
     mistakes = len(report.errors)
     times = use.values["times"] if use.values and use.kind == "repeat" else 1
     layers: list[PlannedLayer] = []
@@ -158,7 +158,7 @@ def _parallel(use: Use, inside: Node, plan: Plan, report: Report) -> PlannedLaye
 
 
 def _way(use: Use, title: str, node: Node, plan: Plan) -> PlannedLayer | None:
-    """One of several ways through a container, as a block; without layers it is the input."""
+    """Plan one branch of a container as a block; without layers it passes its input on."""
     index = f"{use.index}.{title.split()[-1]}"
     layers, end = plan(node, use.signal, f"{index}.")
     if use.signal is None or end is None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def place_of(root: Node, *path: str) -> Place:
-    """Where a key stands, or the section that should have it."""
+    """The place of a key, or of the section where it is missing."""
     node, prefix = root.at(path[:-1])
     return node.keys.get(path[-1], node.place) if len(prefix) == len(path) - 1 else node.place
 
@@ -79,7 +79,7 @@ def _lone_sample(
 
 
 def sampler_fits(root: Node, facts: Facts, loss: Choice, report: Report) -> None:
-    """Classes to draw from, which the loss does not weigh once more."""
+    """Check that there are classes to draw from, and that the loss does not weigh them too."""
     place = place_of(root, "train", "sampler")
     if facts.classes is None or facts.target:
         report.error(
@@ -95,7 +95,7 @@ def sampler_fits(root: Node, facts: Facts, loss: Choice, report: Report) -> None
 
 
 def schedule_fits(root: Node, schedule: Choice, total: int, report: Report) -> None:
-    """The warm-up ends within the run, and the milestones rise; so it is in each part."""
+    """Check that the warm-up ends within the run and that milestones rise, in each part too."""
     if total:
         _plan_fits(root, "schedule", schedule.instance, total, report)
 
@@ -125,9 +125,9 @@ def _plan_fits(root: Node, title: str, plan: Plan, total: int, report: Report) -
 def metric_exists(
     name: str, metrics: Mapping[str, Metric], splits: Sequence[str], later: Sequence[str] = ()
 ) -> str:
-    """Why `name` (`val.accuracy`) cannot be watched; empty where it can.
+    """Why `name` (`val.accuracy`) cannot be watched; empty if it can.
 
-    `later` are splits that are measured too, but only after the last step.
+    `later` are splits that are measured only after the last step.
     """
     split, dot, metric = name.partition(".")
     names = ["loss", *metrics]
@@ -154,7 +154,7 @@ def metric_exists(
 
 
 def _with_split(name: str, names: Sequence[str], splits: Sequence[str]) -> list[str]:
-    """What a name without a dot may mean: 'val_loss' is val.loss, 'loss' that of each split."""
+    """What a name without a dot may mean: 'val_loss' is val.loss, 'loss' the loss of each split."""
     own = [split for split in splits if name.startswith(split)]
     metric = closest(re.sub(rf"^(?:{'|'.join(splits)})[\W_]?", "", name), names)
     metrics = names if metric is None else [metric]
@@ -162,7 +162,7 @@ def _with_split(name: str, names: Sequence[str], splits: Sequence[str]) -> list[
 
 
 def _judges(name: str, metrics: Mapping[str, Metric]) -> str:
-    """Why an evaluation is not better or worse by `name`; empty where it is."""
+    """Why `name` cannot tell better from worse; empty if it can."""
     if direction_of(name, metrics) != "neither":
         return ""
     metric = name.partition(".")[2]
@@ -182,7 +182,7 @@ def watched(
     plateau: str | None,
     report: Report,
 ) -> None:
-    """`best`, `early_stop`, a plateau and `expect` name figures that the run will have."""
+    """Check that `best`, `early_stop`, a plateau and `expect` name figures of the run."""
     during: list[str] = [split for split in ("val",) if split in facts.sizes]
     after: list[str] = [split for split in ("val", "test") if split in facts.sizes]
     watches: list[tuple[tuple[str, ...], str | None, list[str]]] = [
@@ -211,7 +211,7 @@ def parameters(layers: Sequence[PlannedLayer], place: Place, report: Report) -> 
 
 
 def unused_vars(root: Node, references: set[str], report: Report) -> None:
-    """A variable that nothing names."""
+    """Warn of variables that nothing references."""
     section = root.map().get("vars")
     for name, item in (section.map() if section else {}).items():
         if f"vars.{name}" not in references:

@@ -164,7 +164,7 @@ def describe_type(hint: Any) -> str:
 
 
 def _container(origin: Any, inner: tuple[Any, ...]) -> str:
-    """Lists and maps, with what they hold."""
+    """Describe lists and maps with the types of their items."""
     if origin in (list, tuple, set, frozenset):
         kinds = [kind for kind in inner if kind is not Ellipsis]
         same = len(set(map(str, kinds))) == 1

@@ -61,7 +61,7 @@ def _ensured(value: Any, plain: bool) -> Any:
 
 
 def _limited(value: Any, notes: tuple[Any, ...]) -> Any:
-    """A value that keeps to the limits among the notes of Annotated; own code may have others."""
+    """Check the value against the limits in Annotated; own code may add others."""
     _ensured(notes, all(type(note).__module__.startswith(_PLAIN_MODULES) for note in notes))
     return _ensured(value, all(note.allow(value) for note in notes if isinstance(note, Limits)))
 

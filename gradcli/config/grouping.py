@@ -94,7 +94,7 @@ class Grouped:
             yield ("groups", number, "match"), group["match"]
 
     def _options(self, model: nn.Module) -> dict[str, dict[str, Any]]:
-        """What each parameter by name has of its own; a later group goes over an earlier one."""
+        """The options of each parameter by name; a later group overrides an earlier one."""
         options: dict[str, dict[str, Any]] = {}
         if self.apart:
             names = dict(model.named_parameters()).keys() - hidden_matrices(model)
@@ -127,7 +127,7 @@ def hidden_matrices(model: nn.Module) -> set[str]:
 
 
 def choose_optimizer(node: Node | None, report: Report) -> Choice | None:
-    """The `optim:` section: the optimizer's own keys, and those of its groups."""
+    """Read the `optim:` section: the optimizer's keys and those of its groups."""
     if node is None or node.broken:
         return None
     section = full(node)
@@ -161,7 +161,7 @@ def _is_shared(key: str, section: Node) -> bool:
 def _groups(
     node: Node | None, name: str, optimizer: Choice | None, report: Report
 ) -> list[dict[str, Any]] | None:
-    """Each group's keys that are given; None after reporting, or where there is no such name."""
+    """The keys that each group sets; None after an error, or if the optimizer is unknown."""
     if name not in GROUPS:
         return None
     groups = [
@@ -175,7 +175,7 @@ def _groups(
 def _group(
     item: Node, where: str, name: str, optimizer: Choice | None, report: Report
 ) -> dict[str, Any] | None:
-    """One group, tried over the optimizer's own options where those are right."""
+    """Check one group over the optimizer's own options."""
     values = check(item, schema_of(GROUPS[name]), f"{where}.", report, f"{where} ({name})")
     if values is None or optimizer is None:
         return None

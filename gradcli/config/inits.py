@@ -51,20 +51,20 @@ class Filling:
     match: Sequence[str] | None
 
     def fill(self, module: nn.Module) -> None:
-        """Overwrite them; each pattern must match some."""
+        """Overwrite the matching parameters; each pattern must match some."""
         names = None if self.match is None else select(module, self.match, "init.match")
         for name, parameter in module.named_parameters():
             if parameter.ndim >= 2 and (names is None or name in names):
                 self.init.instance(parameter)
 
     def as_dict(self) -> dict[str, Any]:
-        """As it would be written with every key."""
+        """The filling as YAML would have it, with every key."""
         match_key = {} if self.match is None else {"match": list(self.match)}
         return self.init.as_dict() | match_key
 
 
 def with_inits(make: Make, fillings: Sequence[Filling]) -> Make:
-    """Makes the layer and fills its weights; a later filling goes over an earlier one."""
+    """Let `make` fill the weights too; a later filling overrides an earlier one."""
 
     def make_filled() -> nn.Module:
         module = make()
@@ -76,7 +76,7 @@ def with_inits(make: Make, fillings: Sequence[Filling]) -> Make:
 
 
 def read_inits(fields: Node, title: str, report: Report) -> tuple[list[Filling], Node]:
-    """What a layer's `init:` names, one or a list of them, and the layer's fields without it."""
+    """Read a layer's `init:`, one or a list; return the fillings and the other fields."""
     value = fields.map().get("init")
     if value is None:
         return [], fields

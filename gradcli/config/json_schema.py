@@ -101,7 +101,7 @@ def _layer(definitions: Json) -> Json:
 
 
 def _other_names(rows: Mapping[str, Any]) -> list[Json]:
-    """A name that is in no table, or a map with it as its only key."""
+    """Schemas for a name outside the table, alone or as the only key of a map."""
     name: Json = {"not": {"enum": list(rows)}}
     return [
         {"type": "string", **name},

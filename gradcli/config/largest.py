@@ -44,7 +44,7 @@ class Largest:
 def largest_batch(
     config: Config, free: int, needs: Mapping[int, int] | None = None, device: str = "cpu"
 ) -> Largest | None:
-    """The largest batch or part that fits into so many bytes; None where that is not known.
+    """The largest batch, or part of one, that fits into `free` bytes; None if that is unknown.
 
     `needs` has the bytes of sizes that were already rehearsed.
     """
@@ -69,7 +69,7 @@ def largest_batch(
 
 
 def with_batch(config: Config, name: str, size: int) -> Config:
-    """The config with another batch or part, as it would be loaded."""
+    """The config with another batch or micro-batch size, as if it were loaded so."""
     change: dict[str, Any] = {name: size}
     train = replace(config.train, **change)
     if "log_every" not in config.explicit["train"]:
@@ -81,10 +81,10 @@ def with_batch(config: Config, name: str, size: int) -> Config:
 
 
 def _programs(config: Config) -> Callable[[int], tuple[int, ...]]:
-    """Of a size, the samples of all programs of the steps, and of those of the evaluations.
+    """For a batch size, the samples in all programs of the steps and of the evaluations.
 
-    What a run needs is nearly a sum of these, each so many times: every program has its own arena,
-    which grows with its batch, and a smaller last batch has a program of its own.
+    The memory of a run is nearly linear in these: every program has its own arena, which grows with
+    its batch, and a smaller last batch has a program of its own.
     """
     train, sizes = config.train, config.facts.sizes
 

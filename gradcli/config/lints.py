@@ -43,7 +43,7 @@ class _Warner:
 
 
 def _neighbours(last: PlannedLayer, first: PlannedLayer, warner: _Warner) -> None:
-    """Of two layers, one directly behind the other."""
+    """Check two layers, one directly behind the other."""
     follower = f"layer {first.index}, {first.title}"
     if first.kind == "batchnorm" and last.fields.get("bias") and last.kind not in NORMS:
         cure = "bias: false"
@@ -76,7 +76,7 @@ def _straight(chain: Sequence[PlannedLayer]) -> Iterator[PlannedLayer]:
 
 
 def _narrow(line: Sequence[PlannedLayer], warner: _Warner) -> None:
-    """A layer that leaves one number, of which a later layer makes more again."""
+    """Warn of a layer that leaves one number, which a later layer widens again."""
     source: PlannedLayer | None = None  # the latest layer that made a width of 1
     for layer in line:
         mixes = any(inner.kind in OF_ROWS | OF_IMAGES for inner in layer.flat())

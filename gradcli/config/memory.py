@@ -164,7 +164,7 @@ def _rehearsed(config: Config, memory: Memory, room: Room, free: int) -> None:
 
 
 def _distinct(size: int, free: int) -> str:
-    """Bytes for the message, as text that differs from that of what is free."""
+    """Format bytes so that the text differs from that of the free bytes."""
     text = byte_size(size)
     return text if text != byte_size(free) else quantity(size, "byte", form=",")
 
@@ -203,7 +203,7 @@ def _least(config: Config) -> int:
 
 
 def _too_large(config: Config, need: str, room: Room, free: int) -> ErrorGroup:
-    """The error at the model, and what could be made smaller."""
+    """The error at the model, with what to make smaller."""
     count = sum(layer.parameters for layer in config.model)
     batch = config.train.micro_batch or config.train.batch
     cure = "make the largest layer, train.batch or train.micro_batch smaller"

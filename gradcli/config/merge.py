@@ -112,7 +112,7 @@ def _renamed(below: Node, above: Node) -> bool:
 
 
 def _edit_layers(model: Node, changes: Node, report: Report) -> Node:
-    """A model list in which the layers named in `changes` get other fields."""
+    """Change the fields of the layers that `changes` names."""
     pending = dict(changes.map())
 
     def edit(layer: Node) -> Node:
@@ -153,7 +153,7 @@ def layer_names(model: Node) -> list[str]:
 
 
 def override(root: Node, texts: Sequence[str], report: Report) -> Node:
-    """`root` with the `-s KEY=VALUE` of the command line laid over it."""
+    """Apply the `-s KEY=VALUE` of the command line to `root`."""
     if len(texts) > MAX_OVERRIDES:
         count = f"{MAX_OVERRIDES} overrides, got {len(texts)}"
         raise ConfigError(f"a command has at most {count}; write them into a file")

@@ -37,7 +37,7 @@ def task_of(facts: Facts, source: Source | None) -> Task:
 def choose_metrics(
     node: Node | None, task: Task | None, report: Report, own: Table | None = None
 ) -> dict[str, Choice]:
-    """Each metric by the name of its figure."""
+    """Read the metrics, by the name of their figure."""
     table: Table = ChainMap[str, Any](dict(own or {}), METRICS)
     choices: dict[str, Choice] = {}
     for item in node.list() if node else []:
@@ -88,7 +88,7 @@ def _metric(
 
 
 def written_metrics(metrics: Mapping[str, Choice]) -> list[Any]:
-    """The list as it would be written with every key."""
+    """The list as YAML would have it, with every key."""
     return [_in_full(name, choice) for name, choice in metrics.items()]
 
 
@@ -100,7 +100,7 @@ def _in_full(name: str, metric: Choice) -> Any:
 
 
 def _kind_and_fields(node: Node, table: Table, report: Report) -> tuple[str, Node, Place] | None:
-    """Kind and keys of `name`, `name: value` or `name: {keys}`."""
+    """Read kind and keys of `name`, `name: value` or `name: {keys}`."""
     if node.broken or not isinstance(node.value, str | dict):
         return None  # the top level says so
     entry = node.entry()

@@ -60,9 +60,9 @@ def _field(schema: Schema, key: str) -> Any:
 
 
 def _pydantic_type(hint: Any) -> Any:
-    """The type for pydantic: a dataclass is checked by its own schema.
+    """The type for pydantic; a dataclass is checked by its own schema.
 
-    Its attribute ALONE names the key that a bare value fills.
+    A bare value fills the key that the class attribute ALONE names.
     """
     inner = dataclass_in(hint)
     if inner is None:

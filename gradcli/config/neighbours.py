@@ -15,7 +15,7 @@ from gradcli.data.files import shown
 
 @contextmanager
 def forbid_imports(folder: Path) -> Iterator[None]:
-    """Inside it an import of a module that lies in the folder is an ImportError."""
+    """Within this context, importing a module from the folder raises ImportError."""
     finder = _Refusal(folder)
     sys.meta_path.insert(0, finder)
     try:

@@ -46,7 +46,7 @@ class Node:
         return self.value if isinstance(self.value, list) else []
 
     def entry(self) -> tuple[str, Node, Place] | None:
-        """Name, value and place of `name` or `name: value`; None of anything else."""
+        """Name, value and place of `name` or `name: value`; None for anything else."""
         if isinstance(self.value, str):
             return self.value, Node({}, self.place), self.place
         if len(self.map()) != 1:
@@ -90,7 +90,7 @@ class Node:
         return None
 
     def at(self, path: Path) -> tuple[Node, Path]:
-        """The deepest node on the way along `path`, and the part of the path that exists."""
+        """The deepest existing node along `path`, and the part of the path that leads to it."""
         node, depth = self, 0
         for step in path:
             below = node.map().get(step) if isinstance(step, str) else None

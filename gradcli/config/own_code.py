@@ -60,9 +60,9 @@ def read(
     report: Report,
     trust: Trust,
 ) -> OwnCode:
-    """Run the files that `code:` names, relative to `root`, and collect what they mark.
+    """Run the files that `code:` names, relative to `root`, and collect the classes they mark.
 
-    `reserved` has the names that are taken, by kind. What `trust` refuses is not run.
+    `reserved` has the names already in use, by kind. Files that `trust` refuses do not run.
     """
     code = OwnCode()
     if node is None or node.broken:

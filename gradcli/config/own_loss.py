@@ -87,7 +87,7 @@ class OwnLoss(Row):
             engine.set_rng_state(state)
 
     def _is_mean(self, make: Callable[[], LossFunction], output: Shape, facts: Facts) -> bool:
-        """Whether a batch of the same samples twice has the same loss; true where none can tell."""
+        """Whether doubling a batch keeps the loss; true if that cannot be tried."""
         state = engine.get_rng_state()
         try:
             targets = next(self._samples(facts, output))

@@ -42,7 +42,7 @@ class PlannedLayer:
 
     @property
     def title(self) -> str:
-        """`linear 'head'`, `linear 128` or `gelu`: how messages and tables call it."""
+        """The layer's name in messages and tables: `linear 'head'`, `linear 128` or `gelu`."""
         kind = self.fields["of"] or self.kind if self.kind == "block" else self.kind
         if self.given_name:
             return f"{kind} '{self.given_name}'"
@@ -95,7 +95,7 @@ def build_all(layers: Sequence[PlannedLayer]) -> nn.Sequential:
 
 
 def written_layers(layers: Sequence[PlannedLayer]) -> list[Any]:
-    """The layers as they would be written in YAML with every field."""
+    """The layers as YAML would have them, with every field."""
     entries: list[Any] = []
     for layer in layers:
         fields = {key: _to_list(value) for key, value in layer.fields.items() if value is not None}

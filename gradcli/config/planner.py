@@ -59,7 +59,7 @@ class Planner:
     def _list(
         self, node: Node, signal: Signal | None, above: str = ""
     ) -> tuple[list[PlannedLayer], Signal | None]:
-        """The layers of a list, and what leaves the last."""
+        """The planned layers of a list, and the output of the last."""
         layers: list[PlannedLayer] = []
         for position, item in enumerate(node.list()):
             layer = self._layer(item, signal, f"{above}{position}")
@@ -104,7 +104,7 @@ class Planner:
             return None
 
     def _leaf(self, use: Use, inits: list[Filling]) -> PlannedLayer:
-        """A layer that holds no others, tried on what goes into it."""
+        """Plan a layer that holds no others, and try it on its input."""
         assert use.values is not None and use.signal is not None
         layer = self.layers[use.kind]
         make = layer.maker(use.signal, use.values)
@@ -125,18 +125,18 @@ class Planner:
         return schema_of(self.layers[kind]) if kind in self.layers else layer_schema(kind)
 
     def _inits(self, kind: str, fields: Node, where: str) -> tuple[list[Filling], Node]:
-        """What the layer's `init:` names, and its fields without it; a container has none.
+        """Read the layer's `init:` and return its other fields; a container has none.
 
-        A layer of the user's own may have such a key itself.
+        A layer of own code may use this key itself.
         """
         if kind in CONTAINERS or "init" in self._schema(kind).hints:
             return [], fields
         return read_inits(fields, where.rstrip(": "), self.report)
 
     def _recompute(self, kind: str, fields: Node, where: str) -> tuple[bool, Node]:
-        """Whether the layer is to be computed again on the way back, and its fields without that.
+        """Whether the backward pass computes the layer again, and its other fields.
 
-        A layer of the user's own may have such a key itself.
+        A layer of own code may use this key itself.
         """
         flag = fields.map().get("recompute")
         if flag is None or "recompute" in self._schema(kind).hints:
@@ -152,7 +152,7 @@ class Planner:
         self.report.errors.append(ShapeError(message, place=place, notes=before))
 
     def _kind_and_fields(self, node: Node, index: str) -> tuple[str, Node, Place] | None:
-        """Kind and fields of `name`, `name: value` or `name: {fields}`."""
+        """Read kind and fields of `name`, `name: value` or `name: {fields}`."""
         if node.broken:
             return None
         entry = node.entry()
@@ -202,7 +202,7 @@ class Planner:
         )
 
     def _name(self, fields: Node, kind: str, index: str) -> tuple[str, Node]:
-        """The layer's own name, and its fields without it."""
+        """The layer's own name, and its other fields."""
         name = fields.map().get("name")
         if name is None:
             return "", fields

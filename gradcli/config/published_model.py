@@ -98,11 +98,11 @@ def end_of(shape: Shape, tokenizer: Tokenizer) -> dict[str, str]:
 
 
 def open_published(folder: Path, device: str) -> TrainedRun:
-    """The model in a folder with its tokenizer, on a device, as if it were a run of no steps.
+    """Open the model in a folder with its tokenizer, as if it were a run of 0 steps.
 
     Raises:
-        DataError: config.json or the tokenizer is missing, damaged, or of what is not read.
-        CheckpointError: the weights are missing, damaged, or of another shape.
+        DataError: config.json or the tokenizer is missing, damaged or not supported.
+        CheckpointError: the weights are missing, damaged or of another shape.
     """
     shape = shape_in(folder)
     tokenizer = checked_tokenizer(folder, shape)

@@ -134,7 +134,7 @@ def _walk_back(
 
 
 def _follow(module: nn.Module, index: str, walk: _Walk) -> None:
-    """Note when a layer runs, and whether it cuts; one that is the same for all inputs does."""
+    """Note when a layer runs and whether it cuts: its output is the same for all inputs."""
 
     def before(_: nn.Module, args: Any) -> Any:
         walk.order.append(index)
@@ -181,7 +181,7 @@ def _say(walk: _Walk, flat: dict[str, PlannedLayer], cuts: dict[str, str], repor
 
 
 def _cutter(index: str, walk: _Walk) -> str | None:
-    """The first layer that cuts, from this one on; None where it alone loses some."""
+    """The first layer from this one on that cuts; None if this layer itself loses gradients."""
     later = walk.order[walk.order.index(index) :] if index in walk.order else []
     return next((layer for layer in later if layer in walk.cutters), None)
 
@@ -196,7 +196,7 @@ def _names_of(indices: Sequence[str], flat: dict[str, PlannedLayer]) -> str:
 def outputs_lint(
     root: Node, loss: Choice, last: PlannedLayer, facts: Facts, report: Report
 ) -> None:
-    """Warn of outputs that change nothing in the loss, of own code or with weights of 0."""
+    """Warn of outputs that never change the loss, because of own code or weights of 0."""
     if loss.instance.attempt is None and 0 not in loss.values.get("weight", ()):
         return
     shape = last.output.shape

@@ -218,7 +218,7 @@ class _Builder:
         return self._mapping(event, depth, broken)
 
     def _refuse_marks(self, event: Any) -> bool:
-        """Whether a tag or an anchor, both refused, hangs on this value."""
+        """Report tags and anchors, which are not allowed; true if the value has one."""
         if event.anchor:
             self._refuse(event, "YAML anchors (&) are not allowed; write $a.b, or use vars:")
         if event.tag:
@@ -292,7 +292,7 @@ class _Builder:
 
 
 def _plain_value(text: str) -> Scalar:
-    """An unquoted scalar by the YAML 1.2 core schema, without its traps."""
+    """Read an unquoted scalar by the YAML 1.2 core schema, without its traps."""
     if text in _CONSTANTS:
         return _CONSTANTS[text]
     if _INTEGER.fullmatch(text):

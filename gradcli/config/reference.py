@@ -25,12 +25,12 @@ _TABLE = re.compile(r"(<!-- keys: (\w+) -->\n)(?:\|.*\n)*")
 
 
 def renewed(text: str) -> str:
-    """A document in which each table behind `<!-- keys: NAME -->` is written anew."""
+    """Rewrite each table behind `<!-- keys: NAME -->` in a document."""
     return _TABLE.sub(lambda match: match[1] + "\n".join(_TABLES[match[2]]()) + "\n", text)
 
 
 def _section(make: Callable[..., Any]) -> Iterator[str]:
-    """The keys of a section, each with what it takes and means."""
+    """The keys of a section, with their types and meanings."""
     schema = schema_of(make)
     yield from ("| Key | Takes | Meaning |", "|---|---|---|")
     for key, hint in schema.hints.items():
@@ -74,7 +74,7 @@ def _key(schema: Schema, key: str) -> str:
 
 
 def _alternatives(schema: Schema, key: str) -> str:
-    """The other choices of a key that has a few words for them."""
+    """The other choices of a key that takes one of a few words."""
     hint, default = schema.hints[key], schema.model.model_fields[key].default
     hint = get_args(hint)[0] if get_origin(hint) is Annotated else hint
     if get_origin(hint) is not Literal:
@@ -83,7 +83,7 @@ def _alternatives(schema: Schema, key: str) -> str:
 
 
 def _format(value: Any) -> str:
-    """A value as YAML has it, numbers as short as they can be."""
+    """Format a value as YAML, with numbers as short as possible."""
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_format, value))}]"
     if isinstance(value, float):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def prompt_fits(
     root: Node, settings: Settings, source: Source | None, facts: Facts | None, report: Report
 ) -> None:
-    """Whether the data is a text, and its vocabulary has the prompt's characters."""
+    """Check that the data is text and that its vocabulary has the prompt's characters."""
     if settings.sample is None or facts is None:
         return
     prompt = settings.sample.prompt

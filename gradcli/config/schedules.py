@@ -45,7 +45,7 @@ class Plan:
 
     @property
     def warmup(self) -> int | str:
-        """As written, a number of steps or a share of the run."""
+        """The warm-up as written: a number of steps or a share of the run."""
         value: int | str = self.values["warmup"]
         return value
 
@@ -122,7 +122,7 @@ def sequential(parts: Parts, at: Points, *, warmup: StepsOrPercent = 0) -> Plan:
 
 
 def _part(value: Any) -> Plan:
-    """A part that `choose_schedule` has found right."""
+    """Build a part that `choose_schedule` has checked."""
     keys = {"name": value} if isinstance(value, str) else dict(value)
     make = SCHEDULES[keys.pop("name")]
     schema = schema_of(make)
@@ -147,7 +147,7 @@ SCHEDULES: dict[str, Callable[..., Plan]] = {
 
 
 def choose_schedule(node: Node, report: Report) -> Choice | None:
-    """The `schedule:` section; parts of a sequence first, so that each mistake has its place."""
+    """Read the `schedule:` section, the parts of a sequence first: their errors have places."""
     section = full(node)
     name = section.map().get("name")
     if name is not None and name.value == "sequential":

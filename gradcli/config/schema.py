@@ -68,7 +68,7 @@ SYNONYMS = {
 
 
 def suggestion(word: str, table: Mapping[str, object]) -> str:
-    """The question that offers a known name: a synonym from elsewhere, or what is nearly it."""
+    """A question that offers a known name: for a synonym, or for a near spelling."""
 
     def synonym(foreign: str) -> str:
         names = (name for name, words in SYNONYMS.items() if foreign in words.split())
@@ -146,7 +146,7 @@ class Schema:
         return copy.deepcopy(parameter.default) if changeable else parameter.default
 
     def factory(self, key: str) -> Callable[[], Any] | None:
-        """What makes the default of a key, where it is a dataclass's own for each object."""
+        """The default factory of a key; None if it has a plain default."""
         fields = dataclasses.fields(self.make) if dataclasses.is_dataclass(self.make) else ()
         name = self.parameters[key].name
         factories = (field.default_factory for field in fields if field.name == name)
@@ -229,7 +229,7 @@ class _Mistake:
         return f"did you mean {home}?" if home else ""
 
     def _wrong(self, path: Path) -> None:
-        """A value that its field does not take; inside a list or map, the item is pointed at."""
+        """Report a value that its field does not take, at the item inside a list or map."""
         node, prefix = self.node.at(path)
         field = prefix[:1]
         while len(prefix) > len(field) and prefix[len(field)] in _keys_at(self.schema.hints, field):

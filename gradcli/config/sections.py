@@ -121,7 +121,7 @@ class Choice:
     instance: Any
 
     def as_dict(self) -> dict[str, Any]:
-        """The section as it would be written with every key."""
+        """The section as YAML would have it, with every key."""
         return {
             "name": self.name,
             **{key: plain_value(value) for key, value in self.values.items()},
@@ -129,7 +129,7 @@ class Choice:
 
 
 def plain_value(value: Any) -> Any:
-    """A value as YAML has it: no tuples, no paths."""
+    """Convert a value to YAML types: no tuples, no paths."""
     if isinstance(value, list | tuple):
         return [plain_value(item) for item in value]
     if isinstance(value, Mapping):
@@ -140,7 +140,7 @@ def plain_value(value: Any) -> Any:
 def choose(
     section: str, node: Node | None, table: Mapping[str, Callable[..., Any]], report: Report
 ) -> Choice | None:
-    """The entry of `table` that a section names, made with the section's values."""
+    """Build the entry of `table` that a section names, with the section's values."""
     if node is None or node.broken:
         return None
     node = full(node)
@@ -218,7 +218,7 @@ _BOUND = re.compile(r"\s*(>=|<=|>|<)\s*([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*")
 
 
 def expectations(node: Node | None, report: Report) -> tuple[Expectation, ...]:
-    """The `expect:` map: `{val.accuracy: ">= 0.975"}`."""
+    """Read the `expect:` map: `{val.accuracy: ">= 0.975"}`."""
     result = []
     for metric, item in (node.map() if node else {}).items():
         match = _BOUND.fullmatch(item.value) if isinstance(item.value, str) else None

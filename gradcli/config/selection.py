@@ -74,7 +74,7 @@ def select(model: nn.Module, patterns: Sequence[str], where: str) -> set[str]:
 
 
 def select_state(model: nn.Module, patterns: Sequence[str], where: str) -> set[str]:
-    """The same among parameters and buffers, all of them where there are no patterns."""
+    """Select parameters and buffers; without patterns, all of them."""
     names = paths(model, model.state_dict())
     return among(names, patterns, where) if patterns else set(names)
 
@@ -82,7 +82,7 @@ def select_state(model: nn.Module, patterns: Sequence[str], where: str) -> set[s
 def among(
     candidates: Mapping[str, Path], patterns: Sequence[str], where: str, what: str = "parameter"
 ) -> set[str]:
-    """The names that one of the patterns matches; each must match some `what`."""
+    """The names that match a pattern; each pattern must match at least one `what`."""
     names: set[str] = set()
     for pattern in patterns:
         matching = {name for name, path in candidates.items() if matches(pattern, path)}

@@ -36,7 +36,7 @@ def with_scale(
     layers: Sequence[PlannedLayer],
     report: Report,
 ) -> Any:
-    """The source with `target_scale` as it will be; nothing changes for data without the key."""
+    """Set the `target_scale` of the source; data without that key stays as it is."""
     if not isinstance(source, ScaledTargets):
         return source
     why_not = _obstacle(source, facts, loss)
@@ -63,7 +63,7 @@ def with_scale(
 
 
 def _obstacle(source: ScaledTargets, facts: Facts, loss: Choice) -> str:
-    """Why targets are not scaled; empty where they may be."""
+    """Why the targets are not scaled; empty if they can be."""
     if not source.regression(facts):
         return "only targets that are values, one or a row of them a sample, are scaled"
     if loss.instance.distance is False:
@@ -78,7 +78,7 @@ def _end(layers: Sequence[PlannedLayer]) -> PlannedLayer | None:
 
 
 def _threshold_lint(root: Node, loss: Choice, report: Report) -> None:
-    """A border between square and line that is written down counts in the scaled targets."""
+    """Warn of a threshold of the loss, which applies to the scaled targets."""
     section = root.map()["loss"]
     key = next((key for key in ("delta", "beta") if key in section.map()), None)
     if key is not None:
@@ -97,7 +97,7 @@ def figures_lint(
     expect: Sequence[Expectation],
     report: Report,
 ) -> None:
-    """A loss that is watched is not in the units of the target."""
+    """Warn of a watched loss that is not in the units of the target."""
     if getattr(source, "target_scale", None) != "standard":
         return
     stop = train.early_stop
@@ -118,9 +118,9 @@ def figures_lint(
 
 
 def scale_of(source: object, facts: Facts) -> TargetScale | None:
-    """The scale of the targets, as it was fitted on a training split; None for none.
+    """The scale of the targets, fitted on a training split; None if they are not scaled.
 
-    Before the data is loaded its numbers are not known, and 0 and 1 stand for them.
+    Before the data is loaded, 0 and 1 stand for the unknown numbers.
     """
     if getattr(source, "target_scale", None) != "standard":
         return None

@@ -56,9 +56,9 @@ def load_run(
     facts: Facts | None = None,
     trust: Trust | None = None,
 ) -> Config:
-    """The config of the run in `path`; where its data is needed and gone, the error says so.
+    """Load the config of the run in `path`; if its data is gone, the error says so.
 
-    To go on with it, the training has to fit into a room. With facts its data is not needed.
+    With a `room`, the training must fit in it, to be resumed. With `facts`, the data is not needed.
     `trust` decides on its own code.
     """
     file = path / "resolved.yaml"
@@ -104,7 +104,7 @@ def load_to_resume(
 
 
 def _check_data(path: Path, trust: Trust) -> None:
-    """Raise if the data of a run can be read and is not that of its newest checkpoint."""
+    """Raise if the data can be read and differs from that of the newest checkpoint."""
     try:
         _, checkpoint, _ = newest_valid(path / "checkpoints")
         config = load_run(path, facts=checkpoint.meta.facts, trust=trust)
@@ -123,10 +123,10 @@ def open_trained(
     with_data: bool = True,
     trust: Trust | None = None,
 ) -> TrainedRun:
-    """The run in `path` with the checkpoint `best`, `last` or a step, on a device; without a lock.
+    """Open the run in `path` at the checkpoint `best`, `last` or a step, on a device, unlocked.
 
-    None means the best where the run keeps one. With `partial` tensors that do not fit are left at
-    their first values, and noted. Without its data the job has no splits, and serves new files.
+    `which` None means the best if the run keeps one. With `partial`, tensors that do not fit keep
+    their first values, with a note. Without its data, the job has no splits and serves new files.
     `trust` decides on own code.
     """
     best, last = best_and_last(path)
@@ -172,7 +172,7 @@ def _job_of_old_run(path: Path, meta: Meta, source: str, trust: Trust | None) ->
 
 
 def _job_without_data(path: Path, meta: Meta, source: str, trust: Trust | None) -> Job:
-    """The job on no data; of a checkpoint of format 1, which has no facts, on its own."""
+    """Build the job without data; a checkpoint of format 1 has no facts and needs its own data."""
     if meta.facts is None:
         return _job_of_old_run(path, meta, source, trust)
     try:

@@ -40,7 +40,7 @@ class Trust:
         self._files: set[tuple[Path, str]] = set()
 
     def admit(self, path: Path, sha256: str) -> None:
-        """Name a file that is about to be run, or refuse it; the hash is of the bytes to be run.
+        """Name a file that is about to run, or refuse it; the hash is that of the bytes to run.
 
         Raises:
             ConfigError: it is unknown, and `everything` is not allowed.
@@ -55,7 +55,7 @@ class Trust:
             self._add(path, sha256)
 
     def _trusted_hashes(self) -> frozenset[str]:
-        """What the list has, read once."""
+        """The hashes in the list, read once."""
         if self._hashes is None:
             self._hashes = frozenset()
             file = trust_list.place()

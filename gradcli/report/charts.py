@@ -58,12 +58,12 @@ class Chart:
 
     @property
     def last_step(self) -> int:
-        """The step up to which the curves go."""
+        """The last step of the curves."""
         return max(series.points.steps[-1] for series in self.series)
 
     @property
     def summary(self) -> str:
-        """What somebody hears who does not see the curves."""
+        """The curves in words, for a screen reader."""
         sentences = []
         for series in self.series:
             values = series.points.values
@@ -74,7 +74,7 @@ class Chart:
         return f"{self.title} by step: {'; '.join(sentences)}"
 
     def drawing(self) -> dict[str, Any]:
-        """What the script draws."""
+        """The data that the script draws."""
         return {
             "log": self.logarithmic,
             "best": self.best,
@@ -93,7 +93,7 @@ class Chart:
 
 
 def charts(curves: LogCurves, best: int | None) -> list[Chart]:
-    """Loss of both splits, each other figure of the evaluations, then the rest of the steps."""
+    """Charts of the loss, the other figures of evaluations, then the other figures of steps."""
     number = max(1, len(curves.steps) + len(curves.evaluations))
     most = max(100, min(MOST_POINTS, ALL_POINTS // number))
     frames = [_loss(curves, most, best)]

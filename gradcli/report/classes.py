@@ -105,7 +105,7 @@ def classes(evaluation: Mapping[str, Any], tensors: Mapping[str, Stored]) -> Cla
 
 
 def _matrix(value: object) -> list[list[int]]:
-    """Counts in a square; empty where the value is none."""
+    """A square of counts; empty if the value is none."""
     rows = [items(row) for row in items(value)]
     square = all(len(row) == len(rows) for row in rows)
     whole_ones = square and all(whole(cell) is not None for row in rows for cell in row)
@@ -113,7 +113,7 @@ def _matrix(value: object) -> list[list[int]]:
 
 
 def _cells(matrix: list[list[int]], names: Sequence[str]) -> list[tuple[str, list[Cell]]]:
-    """Colours are by the root of a cell's share, so that few mistakes can be seen too."""
+    """Shade each cell by the root of its share, so that few mistakes can be seen too."""
     table = []
     for place, row in enumerate(matrix):
         total = sum(row) or 1
@@ -160,7 +160,7 @@ def _pairs(matrix: list[list[int]], names: Sequence[str]) -> list[Pair]:
 
 
 def _bins(tensors: Mapping[str, Stored]) -> list[Bin]:
-    """Certainties of the kept samples in ten stretches: the mean of each, and the right ones."""
+    """Ten bins of the kept samples by confidence: its mean, and the correct samples."""
     sums = [[0.0, 0.0, 0.0] for _ in range(BINS)]
     labels = floats(tensors, "targets")
     for scores, label in zip(floats(tensors, "outputs"), labels, strict=False):
@@ -177,7 +177,7 @@ def _bins(tensors: Mapping[str, Stored]) -> list[Bin]:
 
 
 def _calibration_error(bins: Sequence[Bin]) -> str:
-    """How far certainty and share of right ones lie apart, over all samples."""
+    """The mean distance between confidence and accuracy over all samples."""
     size = sum(part.samples for part in bins)
     if not size:
         return ""

@@ -80,7 +80,7 @@ class Comparison:
 
 
 def compare(paths: Sequence[Path]) -> Comparison:
-    """Two runs or more, by their paths.
+    """Compare two or more runs, by their paths.
 
     Raises:
         RunError: one is no run, or cannot be read.
@@ -187,7 +187,7 @@ def _notes(base: Side, candidate: Side, common: Losses) -> list[str]:
 
 
 def verdict(pair: Pair) -> str:
-    """In one sentence whether two runs have the same bits, and where they begin to differ."""
+    """Say in one sentence whether two runs have the same bits and where they first differ."""
     common = pair.losses
     count = quantity(common.steps, "loss in common", "losses in common", form=",")
     if pair.same_bits:
@@ -211,7 +211,7 @@ def _sides(difference: Unequal) -> str:
 
 
 def unequal_evaluation(pair: Pair) -> str:
-    """The same of the first evaluation in which a figure differs; "" where none does."""
+    """Say where an evaluation first differs; empty if none does."""
     difference = pair.losses.unequal_evaluation
     if difference is None:
         return ""

@@ -104,7 +104,7 @@ def _by_key(values: object) -> Mapping[str, Any]:
 def differences(base: Settings, candidate: Settings, same_data: bool) -> list[Difference]:
     """The keys whose values differ, in the order of the base's config.
 
-    With the `same_data`, where that lies does not matter.
+    With `same_data`, the place of the data does not matter.
     """
     harmless = HARMLESS | (base.places & candidate.places if same_data else frozenset())
     result = []
@@ -154,7 +154,7 @@ def _pairs(ours: Leaf, theirs: Leaf) -> Iterator[Pair]:
 
 
 def _pairs_of_lists(ours: Leaf, theirs: Leaf) -> Iterator[Pair]:
-    """The same of two lists: a layer that was put between others is one difference."""
+    """Pair the items of two lists; an inserted layer is one difference."""
     before, behind = ([json.dumps(item) for item in leaf.value] for leaf in (ours, theirs))
     matcher = SequenceMatcher(None, before, behind, autojunk=False)
     for what, i, i_end, j, j_end in matcher.get_opcodes():

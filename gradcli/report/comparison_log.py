@@ -67,7 +67,7 @@ def losses(base: RunFiles, candidate: RunFiles) -> Losses:
 
 
 def _in_common(ours: Iterator[Entry], theirs: Iterator[Entry]) -> Iterator[tuple[Entry, Entry]]:
-    """The entries of both at the same step, of the same kind."""
+    """The entries of both logs with the same step and kind."""
     first, second = next(ours, None), next(theirs, None)
     while first is not None and second is not None:
         if first[:2] == second[:2]:

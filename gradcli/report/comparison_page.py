@@ -70,17 +70,17 @@ class Overlay:
 
     @property
     def last_step(self) -> int:
-        """The step up to which the curves go."""
+        """The last step of the curves."""
         return max(line.points.steps[-1] for line in self.lines)
 
     @property
     def header(self) -> list[str]:
-        """Of the table of numbers."""
+        """The header of the table of numbers."""
         return ["step", *(line.label for line in self.lines)]
 
     @property
     def summary(self) -> str:
-        """What somebody hears who does not see the curves."""
+        """The curves in words, for a screen reader."""
         sentences = (
             f"{line.label} from {figure(line.points.values[0])} to {line.last}"
             for line in self.lines
@@ -94,7 +94,7 @@ class Overlay:
 
 
 def comparison_page(comparison: Comparison) -> str:
-    """The whole page."""
+    """The page as HTML."""
     labels = [side.label for side in comparison.sides]
     overlays = _overlays(labels, [log_curves(side.run) for side in comparison.sides])
     facts = {
@@ -108,7 +108,7 @@ def comparison_page(comparison: Comparison) -> str:
 
 
 def _words(pair: Pair) -> dict[str, Any]:
-    """A pair in words."""
+    """Describe a pair in words."""
     return {
         "label": pair.candidate.label,
         "mood": "good" if pair.same_bits else "warn",
@@ -123,7 +123,7 @@ def _words(pair: Pair) -> dict[str, Any]:
 
 
 def _figures(comparison: Comparison) -> list[list[str]]:
-    """A row a figure, a cell a run."""
+    """One row per figure, one cell per run."""
     names = dict.fromkeys(name for side in comparison.sides for name in side.figures)
     rows = []
     for name in names:
@@ -136,7 +136,7 @@ def _figures(comparison: Comparison) -> list[list[str]]:
 
 
 def _overlays(labels: Sequence[str], runs: Sequence[LogCurves]) -> list[Overlay]:
-    """Loss, the figures of the evaluations, then the rest of the steps; where a run has them."""
+    """Loss, figures of evaluations, then other figures of steps, where any run has them."""
     evaluations = dict.fromkeys(key for run in runs for key in run.evaluations)
     kinds = [("loss", "step"), *((key, "eval") for key in evaluations)]
     kinds += [(key, "step") for key in OF_STEPS if key != "loss"]

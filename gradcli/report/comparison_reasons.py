@@ -81,7 +81,7 @@ def _hash(sha256: object, file: object) -> str:
 
 
 def _of_computing(base: Mapping[str, Any], candidate: Mapping[str, Any]) -> Iterator[Reason]:
-    """Device, instruction set, build and source of gradcli."""
+    """Differences of device, instruction set, build and source of gradcli."""
     ours, theirs = _map(base, "origin"), _map(candidate, "origin")
     devices = [
         origin.get("device", manifest.get("device"))
@@ -105,7 +105,7 @@ def _of_computing(base: Mapping[str, Any], candidate: Mapping[str, Any]) -> Iter
 
 
 def _of_changed_files(base: Mapping[str, Any], candidate: Mapping[str, Any]) -> Iterator[Reason]:
-    """One commit, with changes that only the file system knew."""
+    """The same commit on both sides, with uncommitted changes."""
     commits = [_text(_map(manifest, "origin").get("commit")) for manifest in (base, candidate)]
     if commits[0] == commits[1] and commits[0].endswith(DIRTY):
         yield Reason("gradcli", "changes not committed", *commits)

@@ -26,10 +26,10 @@ MISSING = "--to tensorboard needs the package tensorboardX: pip install 'gradcli
 
 
 def export(run: RunFiles, form: str, target: Path | None) -> Path:
-    """Write the log as `csv` or for `tensorboard`; into the run where no other place is named.
+    """Write the log as `csv` or for `tensorboard`, into the run unless `target` is given.
 
     Raises:
-        ConfigError: something stands at the target, or a package lacks.
+        ConfigError: the target exists, or a package is missing.
         RunError: the run has no log, or it cannot be written.
     """
     file = run.path / FILES[form] if target is None else target

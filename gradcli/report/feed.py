@@ -50,7 +50,7 @@ def mark_in(text: str) -> Mark | None:
 
 
 def mark_of(path: Path) -> Mark:
-    """That of a run as it is; nothing is raised for a file that is absent or damaged."""
+    """The mark of a run as it is; an absent or damaged file raises nothing."""
     log = path / LOG
     size = _size(log)
     begin = max(0, size - MOST_LINE)
@@ -103,7 +103,7 @@ class Feed:
 
 
 def _records(lines: LogLines) -> list[dict[str, Any]] | None:
-    """New lines; None where they are too many, or more than curves come of them."""
+    """The new lines; None if they are too many, or if the page must be rebuilt for them."""
     try:
         records = list(lines)
     except OSError:
@@ -113,7 +113,7 @@ def _records(lines: LogLines) -> list[dict[str, Any]] | None:
 
 
 def _figures(record: dict[str, Any]) -> dict[str, Any]:
-    """The finite figures of a record that curves are drawn of; empty where it has none."""
+    """The finite figures of a record that have a curve; empty if there are none."""
     event, step = record.get("event"), record.get("step")
     if event not in ("step", "eval") or type(step) is not int or not 0 < step < 2**53:
         return {}
@@ -127,7 +127,7 @@ def _figures(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _checksum(path: Path) -> int:
-    """A checksum of the other files, and whether a living process is at work in the run."""
+    """A checksum of the other files and of whether a process holds the run."""
     facts = [_facts(path / name) for name in STATE_FILES], is_held(path / "lock")
     return zlib.crc32(repr(facts).encode())
 

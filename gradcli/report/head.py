@@ -43,7 +43,7 @@ def blank(run: RunFiles) -> dict[str, Any]:
 
 
 def head(run: RunFiles, expect: dict[str, Any]) -> dict[str, Any]:
-    """Everything that the head of the page shows."""
+    """Everything in the head of the page."""
     status, manifest = run.status, run.manifest
     state = _state(run)
     versions = mapping(manifest.get("versions"))

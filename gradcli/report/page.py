@@ -27,9 +27,9 @@ ODD = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
 
 def page(run: RunFiles, live: str = "", times: Sequence[LayerTime] = ()) -> str:
-    """The whole page as HTML; `live` is where a server tells of changes, for a page of its own.
+    """Render the page as HTML; a live page gets its changes from the address `live`.
 
-    `times` are those of the layers, where they were measured.
+    `times` are those of the layers, if they were measured.
     """
     parts = _Parts(run)
     curves = parts.make("log.jsonl", lambda: log_curves(run), LogCurves())
@@ -65,7 +65,7 @@ def page(run: RunFiles, live: str = "", times: Sequence[LayerTime] = ()) -> str:
 
 
 def _of_task(parts: _Parts, record: dict[str, Any], tensors: dict[str, Stored]) -> dict[str, Any]:
-    """What the last evaluation saw, as its kind of task is looked at."""
+    """The last evaluation, as its kind of task is shown."""
     no_scatters: list[Scatter] = []
     task, file = record.get("task"), "evaluation.json"
     of_classes = parts.make(file, lambda: classes(record, tensors), None)

@@ -25,7 +25,7 @@ class Picture(NamedTuple):
 
 
 def pictures(tensors: Mapping[str, Stored], name: str) -> list[Picture]:
-    """Each row of a tensor as a picture; numbers are brightnesses from 0 to 1."""
+    """Each row of a tensor as a picture; values are brightnesses from 0 to 1."""
     tensor = tensors.get(name)
     if tensor is None or len(tensor.shape) not in (3, 4):
         return []

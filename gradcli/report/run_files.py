@@ -196,7 +196,7 @@ class RunFiles:
 
 
 def floats(tensors: Mapping[str, Stored], name: str) -> list[list[float | None]]:
-    """The rows of a tensor of numbers, flat; empty where it is absent or of another type."""
+    """The rows of a tensor of numbers, flat; empty if it is absent or of another type."""
     tensor = tensors.get(name)
     if tensor is None or tensor.dtype not in FORMATS or not tensor.shape:
         return []

@@ -168,7 +168,7 @@ class Handler(BaseHTTPRequestHandler):
         self.rfile = io.BufferedReader(_InTime(self.connection, REQUEST_SECONDS))
 
     def parse_request(self) -> bool:
-        """Whether the request can be answered; else its error is on its way."""
+        """Whether the request can be answered; if not, an error is sent."""
         if not super().parse_request():
             return False
         self.connection.settimeout(REQUEST_SECONDS)
@@ -251,7 +251,7 @@ class Handler(BaseHTTPRequestHandler):
                 return
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """A refusal in a few words; none of the request's own stand in it."""
+        """Send a short error that repeats nothing of the request."""
         status = HTTPStatus(code)
         extra: dict[str, str] = {}
         if status is HTTPStatus.NOT_IMPLEMENTED:  # what http.server says of an unknown method

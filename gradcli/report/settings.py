@@ -54,7 +54,7 @@ class Settings:
 
 
 def settings(run: RunFiles) -> Settings:
-    """The values of resolved.yaml, with their origins where the run wrote them down."""
+    """The values of resolved.yaml, with their origins if the run recorded them."""
     config = _read_resolved(run)
     origins = mapping(run.origins.get("values"))
     values = _with_origins(origins) if origins else _leaves(config)

@@ -24,24 +24,24 @@ class Frame:
         self.x, self.y = x, y
 
     def across(self, value: float) -> float:
-        """Where a value of the lower axis lies."""
+        """The x position of a value."""
         least, most = self.x
         return LEFT_MARGIN + (WIDTH - LEFT_MARGIN - EDGE) * (value - least) / (most - least)
 
     def down(self, value: float) -> float:
-        """Where a value of the left axis lies."""
+        """The y position of a value."""
         least, most = self.y
         floor = HEIGHT - BOTTOM_MARGIN
         return floor - (floor - EDGE) * (value - least) / (most - least)
 
     @property
     def x_ticks(self) -> list[tuple[float, str]]:
-        """Ticks of the lower axis."""
+        """Ticks of the x axis."""
         return [(round(self.across(tick), 1), tick_text(tick)) for tick in ticks(*self.x, 5)]
 
     @property
     def y_ticks(self) -> list[tuple[float, str]]:
-        """Ticks of the left axis."""
+        """Ticks of the y axis."""
         return [(round(self.down(tick), 1), tick_text(tick)) for tick in ticks(*self.y, 5)]
 
 
@@ -60,7 +60,7 @@ class Scatter:
 
 
 def scatters(evaluation: Mapping[str, Any], tensors: Mapping[str, Stored]) -> list[Scatter]:
-    """A picture for each of the first predicted values."""
+    """A scatter plot for each of the first predicted values."""
     outputs, targets = floats(tensors, "outputs"), floats(tensors, "targets")
     names = items(evaluation.get("outputs"))
     width = min(len(outputs[0]), len(targets[0]), MOST_VALUES) if outputs and targets else 0
@@ -111,7 +111,7 @@ def _summary(pairs: Sequence[tuple[float, float]], off: Sequence[float]) -> list
 
 
 def _bars(off: Sequence[float]) -> tuple[Frame, list[tuple[float, float, float, float]]]:
-    """How many errors lie in each of so many stretches: left, top, width and height."""
+    """Bars of the histogram of errors: left, top, width and height."""
     least, most = _with_room(min(off), max(off), room=0.0)
     counts = [0] * BARS
     for error in off:
@@ -135,7 +135,7 @@ def _with_room(least: float, most: float, room: float = 0.04) -> tuple[float, fl
 
 
 def ticks(least: float, most: float, about: int) -> list[float]:
-    """Round numbers between two, about so many."""
+    """About this many round numbers between two."""
     raw = (most - least) / about
     power = 10.0 ** math.floor(math.log10(raw))
     step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= raw * 0.999)

@@ -41,7 +41,7 @@ class Worst:
 
 
 def worst(evaluation: Mapping[str, Any], tensors: Mapping[str, Stored]) -> Worst | None:
-    """What evaluation.json lists; None where it lists nothing."""
+    """The samples that evaluation.json lists as worst; None if there are none."""
     entries = [mapping(entry) for entry in items(evaluation.get("worst"))[:MOST]]
     if not entries:
         return None
