@@ -69,7 +69,7 @@ def wrap(text: str, width: int | None, indent: int = 2) -> list[str]:
     return lines
 
 
-def shortened(text: str, width: int, with_end: bool = False) -> str:
+def shorten(text: str, width: int, with_end: bool = False) -> str:
     """The text, its end (or, with its end, its middle) replaced by … where it is wider."""
     if cells(text) <= width:
         return text

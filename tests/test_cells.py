@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gradcli.cells import cells, printable, shortened, window, wrap
+from gradcli.cells import cells, printable, shorten, window, wrap
 
 HOUSES = (
     "data: {name: csv, file: houses.csv, target: price, task: regression, "
@@ -58,12 +58,12 @@ class TestWrapped:
 
 @pytest.mark.parametrize(("width", "text"), [(9, "日本語abc"), (7, "日本語…"), (6, "日本…")])
 def test_shortened_counts_cells(width: int, text: str) -> None:
-    assert shortened("日本語abc", width) == text
+    assert shorten("日本語abc", width) == text
 
 
 @pytest.mark.parametrize("width", range(3, 12))
 def test_shortened_with_its_end_keeps_both(width: int) -> None:
-    text = shortened("class-of-日本-7", width, with_end=True)
+    text = shorten("class-of-日本-7", width, with_end=True)
     assert cells(text) in (width - 1, width)
     assert (text[0], text[-1]) == ("c", "7")
 

@@ -96,7 +96,7 @@ def has_color(stream: TextIO | None) -> bool:
     return os.environ.get("TERM") != "dumb" and is_terminal(stream)
 
 
-def painted(text: str, ink: Ink | None, stream: TextIO | None) -> str:
+def paint(text: str, ink: Ink | None, stream: TextIO | None) -> str:
     """The text with its first word in colour, where the stream has it.
 
     Measure and break a text before: what this adds takes no cells.
@@ -117,7 +117,7 @@ def never_fail_on_characters() -> None:
 
 def say(text: str = "", ink: Ink | None = None, indent: int = 2) -> None:
     """Print lines of the result to stdout; on a terminal, break them between words."""
-    say_as_is(painted(_fit(text, width(sys.stdout), indent), ink, sys.stdout))
+    say_as_is(paint(_fit(text, width(sys.stdout), indent), ink, sys.stdout))
 
 
 def say_as_is(text: str) -> None:
@@ -143,7 +143,7 @@ def say_json(value: Mapping[str, object]) -> None:
 def aside(text: str, ink: Ink | None = None, indent: int = 2) -> str:
     """Format lines for stderr; a line that begins with `warning:` stands out."""
     ink = "warning" if text.startswith("warning:") else ink
-    return painted(_fit(text, width(sys.stderr), indent), ink, sys.stderr)
+    return paint(_fit(text, width(sys.stderr), indent), ink, sys.stderr)
 
 
 def say_aside(text: str, ink: Ink | None = None, indent: int = 2) -> None:
@@ -161,7 +161,7 @@ def say_rows_aside(rows: Iterable[tuple[str, str]]) -> None:
 def say_commands_aside(label: str, commands: Iterable[str]) -> None:
     """Command lines below each other behind a label, on stderr; whole, for they are copied."""
     for command in () if _only_errors else commands:
-        _say_aside_as_is(f"{painted(f'{label:<{LABEL}}', 'heading', sys.stderr)}{command}")
+        _say_aside_as_is(f"{paint(f'{label:<{LABEL}}', 'heading', sys.stderr)}{command}")
         label = ""
 
 
@@ -266,8 +266,8 @@ def warnings(problems: Iterable[GradcliError]) -> None:
 def _say_problem(problem: GradcliError, kind: str, ink: Ink) -> None:
     """Print a problem with its kind and its carets in colour."""
     encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
-    text = rendered(problem, kind, width(sys.stderr), encoding)
-    first, *rest = painted(text, ink, sys.stderr).split("\n")
+    text = render(problem, kind, width(sys.stderr), encoding)
+    first, *rest = paint(text, ink, sys.stderr).split("\n")
     _say_aside_as_is("\n".join([first, *(_with_carets(line, ink) for line in rest)]))
 
 
@@ -293,7 +293,7 @@ def as_object(problem: GradcliError) -> dict[str, Any]:
     }
 
 
-def rendered(
+def render(
     problem: GradcliError, kind: str = "error", columns: int | None = None, encoding: str = "utf-8"
 ) -> str:
     """The message, the source line with a caret, and the notes.

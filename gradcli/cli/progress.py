@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gradcli.cells import cells, printable, shortened
+from gradcli.cells import cells, printable, shorten
 from gradcli.cli import output
 from gradcli.cli.options import compute_on
 from gradcli.table import Column, lines, shown_columns
@@ -111,7 +111,7 @@ class Progress:
     def sampled(self, step: int, prompt: str, text: str) -> None:
         """What a model of text wrote, on one line."""
         line = f"{self._position(step)}  sample: {' '.join(f'{prompt}{text}'.split())}"
-        self.note(shortened(printable(line), output.width(sys.stderr) or SAMPLE_CELLS))
+        self.note(shorten(printable(line), output.width(sys.stderr) or SAMPLE_CELLS))
 
     def saved(self, step: int, path: str) -> None:
         """Nothing: the end and the run's directory say where checkpoints are."""
