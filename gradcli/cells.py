@@ -35,18 +35,18 @@ def _cells(character: str) -> int:
 
 
 def printable(text: str, encoding: str = "utf-8") -> str:
-    """The text with an escape for what would move the cursor, or what `encoding` lacks."""
+    """Escape characters that would move the cursor or that `encoding` lacks."""
     if text.isascii() and text.isprintable():
         return text
-    seen = "".join(c if c.isprintable() or c == "\t" else repr(c)[1:-1] for c in text)
-    return seen.encode(encoding, "backslashreplace").decode(encoding)
+    escaped = "".join(c if c.isprintable() or c == "\t" else repr(c)[1:-1] for c in text)
+    return escaped.encode(encoding, "backslashreplace").decode(encoding)
 
 
-def wrapped(text: str, width: int | None, indent: int = 2) -> list[str]:
-    """The line, broken between words where it is wider; further lines are indented.
+def wrap(text: str, width: int | None, indent: int = 2) -> list[str]:
+    """Break a line between words where it is wider than `width`; indent the further lines.
 
-    Of a line with wide gaps, such as figures, what stands between two of them stays together if it
-    can. A word that is wider than the screen stays whole.
+    Columns between wide gaps, such as figures, stay together where they fit. A word that is wider
+    than the screen stays whole.
     """
     text = text if width is None else text.expandtabs()
     if width is None or cells(text) <= width:
@@ -54,7 +54,7 @@ def wrapped(text: str, width: int | None, indent: int = 2) -> list[str]:
     margin = " " * (indent if width - indent >= _LEAST_ROOM else min(2, indent))
     lines = [""]
 
-    def put(gap: str, piece: str) -> None:
+    def append(gap: str, piece: str) -> None:
         if lines[-1].strip() and cells(lines[-1] + gap + piece) > width:
             lines.append(margin + piece)
         else:
@@ -62,14 +62,14 @@ def wrapped(text: str, width: int | None, indent: int = 2) -> list[str]:
 
     for gap, unit in re.findall(r"(^\s*|\s{2,})(\S+(?:\s\S+)*)", text):
         if cells((margin if lines[-1].strip() else gap) + unit) <= width:
-            put(gap, unit)
+            append(gap, unit)
             continue
         for number, word in enumerate(unit.split()):
-            put(" " if number else gap, word)
+            append(" " if number else gap, word)
     return lines
 
 
-def shortened(text: str, width: int, with_end: bool = False) -> str:
+def shorten(text: str, width: int, with_end: bool = False) -> str:
     """The text, its end (or, with its end, its middle) replaced by … where it is wider."""
     if cells(text) <= width:
         return text
@@ -91,7 +91,7 @@ class Window:
 
 
 def window(line: str, column: int, size: int, width: int | None, encoding: str = "utf-8") -> Window:
-    """The part of `line` around the `size` characters from `column`, with … at the cut ends."""
+    """The part of `line` around the `size` characters from `column`, with … where it is cut."""
     cut = CUT if printable(CUT, encoding) == CUT else "..."
     room = READABLE if width is None else width
     column = min(max(column, 0), len(line))
@@ -104,29 +104,29 @@ def window(line: str, column: int, size: int, width: int | None, encoding: str =
     first, last = 0, len(pieces)
     if sum(sizes) > room:
         first, last = _around(sizes, column, min(column + max(size, 1), last), room, len(cut))
-    marked = sum(sizes[column : min(column + size, last)])
+    span = sum(sizes[column : min(column + size, last)])
     before, after = cut if begin + first else "", cut if more or last < len(pieces) else ""
     text = before + "".join(pieces[first:last]) + after
-    return Window(text, len(before) + sum(sizes[first:column]), max(marked, 1))
+    return Window(text, len(before) + sum(sizes[first:column]), max(span, 1))
 
 
 def _around(sizes: Sequence[int], begin: int, end: int, room: int, cut: int) -> tuple[int, int]:
-    """From where to where to show: what is marked, then as much to the left as to the right."""
-    used = 2 * cut
+    """The range to show: first the marked cells, then as many to the left as to the right."""
+    total = 2 * cut
     last = begin
-    while last < end and used + sizes[last] <= room:
-        used += sizes[last]
+    while last < end and total + sizes[last] <= room:
+        total += sizes[last]
         last += 1
     first, grew = begin, True
     while grew:
         # An end that is reached needs no room for its cut.
-        left = first > 0 and used + sizes[first - 1] <= room + cut * (last == len(sizes))
+        left = first > 0 and total + sizes[first - 1] <= room + cut * (last == len(sizes))
         if left:
             first -= 1
-            used += sizes[first]
-        right = last < len(sizes) and used + sizes[last] <= room + cut * (first == 0)
+            total += sizes[first]
+        right = last < len(sizes) and total + sizes[last] <= room + cut * (first == 0)
         if right:
-            used += sizes[last]
+            total += sizes[last]
             last += 1
         grew = left or right
     return first, last

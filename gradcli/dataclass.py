@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 else:
 
     def dataclass(kind=None, /, *, init=True, repr=True, eq=True, frozen=False, kw_only=False):
-        """The class as `dataclasses.dataclass` makes it with these options."""
+        """Make a class as `dataclasses.dataclass` does with these options."""
 
-        def declared(kind):
+        def decorate(kind):
             own = set(vars(kind))
             derived = any("__dataclass_params__" in vars(base) for base in kind.__mro__[1:])
             by_library = dataclasses.dataclass(
@@ -35,18 +35,22 @@ else:
             fields = dataclasses.fields(kind)
             kind.__dataclass_params__.init, kind.__dataclass_params__.frozen = init, frozen
             if frozen and not derived:
-                kind.__setattr__, kind.__delattr__ = _refusals(kind, {one.name for one in fields})
+                kind.__setattr__, kind.__delattr__ = _refusals(
+                    kind, {field.name for field in fields}
+                )
             if frozen and init and "__init__" not in own:
                 kind.__init__ = _Constructor(kind)
             if repr and "__repr__" not in own:
-                kind.__repr__ = _text([one.name for one in fields if one.repr])
+                kind.__repr__ = _text([field.name for field in fields if field.repr])
             if eq and "__eq__" not in own:
-                kind.__eq__, hash_of = _comparison([one.name for one in fields if one.compare])
+                kind.__eq__, hash_of = _comparison(
+                    [field.name for field in fields if field.compare]
+                )
                 if "__hash__" not in own:
                     kind.__hash__ = hash_of if frozen else None
             return kind
 
-        return declared if kind is None else declared(kind)
+        return decorate if kind is None else decorate(kind)
 
 
 class _Constructor:
@@ -62,21 +66,21 @@ class _Constructor:
 
 
 def _constructor(kind: Any) -> Any:
-    """`__init__` of a frozen class as the library writes it, except that it takes no InitVar."""
+    """Write `__init__` of a frozen class as the library does, but without InitVar."""
     missing = dataclasses.MISSING
     scope: dict[str, Any] = {"_set": object.__setattr__, "_missing": missing}
     positional, by_name, body = ["self"], ["*"], ["pass"]
     fields = dataclasses.fields(kind)
-    for one in fields:
-        name, default, new = one.name, f"_default_{one.name}", f"_new_{one.name}"
-        scope |= {default: one.default, new: one.default_factory}
-        made, required = one.default_factory is not missing, one.default is missing
-        if one.init:
-            mine = by_name if one.kw_only else positional
-            mine.append(name if required and not made else f"{name}={default}")
-            value = f"{new}() if {name} is _missing else {name}" if made else name
+    for field in fields:
+        name, default, new = field.name, f"_default_{field.name}", f"_new_{field.name}"
+        scope |= {default: field.default, new: field.default_factory}
+        has_factory, required = field.default_factory is not missing, field.default is missing
+        if field.init:
+            mine = by_name if field.kw_only else positional
+            mine.append(name if required and not has_factory else f"{name}={default}")
+            value = f"{new}() if {name} is _missing else {name}" if has_factory else name
             body.append(f"_set(self, {name!r}, {value})")
-        elif made:
+        elif has_factory:
             body.append(f"_set(self, {name!r}, {new}())")
     if hasattr(kind, "__post_init__"):
         body.append("self.__post_init__()")
@@ -87,7 +91,9 @@ def _constructor(kind: Any) -> Any:
     exec(f"def write({', '.join(scope)}):\n {text}\n return __init__", module, functions)
     init = functions["write"](**scope)
     init.__qualname__ = f"{kind.__qualname__}.__init__"
-    init.__annotations__ = {one.name: one.type for one in fields if one.init} | {"return": None}
+    init.__annotations__ = {field.name: field.type for field in fields if field.init} | {
+        "return": None
+    }
     return init
 
 

@@ -47,8 +47,8 @@ def _by_uuid(index: str) -> str:
     return f"; CUDA_VISIBLE_DEVICES={index} in the environment makes it 'cuda'"
 
 
-def shown(kind: str, index: int) -> str:
-    """The name of a device: without a number for the first of its kind."""
+def name_of(kind: str, index: int) -> str:
+    """The name of a device; the first of its kind has no number."""
     return f"{kind}:{index}" if index else kind
 
 

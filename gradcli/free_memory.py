@@ -64,8 +64,8 @@ def _of_machine() -> int | None:
 def _of_container() -> int | None:
     try:
         limit = Path("/sys/fs/cgroup/memory.max").read_text().strip()
-        used = Path("/sys/fs/cgroup/memory.current").read_text().strip()
-        return max(0, int(limit) - int(used))
+        usage = Path("/sys/fs/cgroup/memory.current").read_text().strip()
+        return max(0, int(limit) - int(usage))
     except (OSError, ValueError):
         return None
 

@@ -29,11 +29,11 @@ def version(package: str) -> str:
 
 @cache
 def _folders(path: tuple[str, ...]) -> dict[str, re.Match[str]]:
-    """The folders of packages where modules are looked for, the first of each package."""
+    """Map each package to its first folder on the import path."""
     folders: dict[str, re.Match[str]] = {}
     for entry in path:
         with suppress(OSError):  # a zip file, or nothing
-            for name in [one.name for one in Path(entry).iterdir()]:
+            for name in [folder.name for folder in Path(entry).iterdir()]:
                 match = _FOLDER.fullmatch(name)
                 if match is not None:
                     folders.setdefault(_plain(match[1]), match)

@@ -11,16 +11,16 @@ T = TypeVar("T")
 
 
 def closest(name: str, names: Iterable[str]) -> str | None:
-    """The known name most like `name`, or None when nothing is near."""
+    """The known name most like `name`; None if nothing is near."""
     by_lower = {candidate.lower(): candidate for candidate in sorted(names)}
     # Of a name 7/3 as long as all others 60 % cannot be theirs; a name may have a million letters.
     if 3 * len(name) > 7 * max(map(len, by_lower), default=0):
         return None
     typed = name.lower()
-    found = difflib.get_close_matches(typed, by_lower, n=3, cutoff=0.6)
+    matches = difflib.get_close_matches(typed, by_lower, n=3, cutoff=0.6)
     # 'tahn' is 'tanh' before it is 'tan': two letters that changed places are one slip.
-    found.sort(key=lambda known: sorted(known) != sorted(typed))
-    return by_lower[found[0]] if found else None
+    matches.sort(key=lambda candidate: sorted(candidate) != sorted(typed))
+    return by_lower[matches[0]] if matches else None
 
 
 def did_you_mean(name: str, names: Iterable[str], otherwise: str = "") -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from gradcli.cells import CUT, cells, printable, shortened
+from gradcli.cells import CUT, cells, printable, shorten
 from gradcli.dataclass import dataclass
 
 Content = Literal["figures", "text", "label", "name"]
@@ -33,17 +33,17 @@ class Column:
 
 
 def lines(columns: Sequence[Column], rows: Sequence[Row], width: int | None) -> list[str]:
-    """A line for each row; a width of None is no terminal, and nothing is shortened there.
+    """One line per row; without a terminal (width None) nothing is shortened.
 
-    On a terminal a row ends in … where its last columns are left out.
+    On a terminal, a row ends in … if its last columns are left out.
     """
     if width is None:
-        written = {number: column.size for number, column in enumerate(columns)}
-        return [_line(columns, row, written) for row in rows]
-    shown = _printable(rows)
-    sizes = _sizes(columns, shown, width)
+        sizes = {number: column.size for number, column in enumerate(columns)}
+        return [_line(columns, row, sizes) for row in rows]
+    texts = _printable(rows)
+    sizes = _sizes(columns, texts, width)
     more = "" if len(columns) - 1 in sizes else f" {CUT}"
-    return [shortened(_line(columns, row, sizes, fitted=True) + more, width) for row in shown]
+    return [shorten(_line(columns, row, sizes, fit=True) + more, width) for row in texts]
 
 
 def shown_columns(columns: Sequence[Column], rows: Sequence[Row], width: int | None) -> int:
@@ -55,14 +55,12 @@ def _printable(rows: Sequence[Row]) -> list[Row]:
     return [[printable(cell) for cell in row] for row in rows]
 
 
-def _line(
-    columns: Sequence[Column], row: Row, sizes: Mapping[int, int], fitted: bool = False
-) -> str:
+def _line(columns: Sequence[Column], row: Row, sizes: Mapping[int, int], fit: bool = False) -> str:
     line = ""
     for number, size in sizes.items():
         column, cell = columns[number], row[number]
-        if fitted and column.content in _SHORTENED:
-            cell = shortened(cell, size, with_end=column.content == "label")
+        if fit and column.content in _SHORTENED:
+            cell = shorten(cell, size, with_end=column.content == "label")
         room = " " * (size - cells(cell))
         line = (line if column.size else line.rstrip()) + " " * column.gap
         line += room + cell if column.content == "figures" else cell + room

@@ -10,7 +10,7 @@ from collections.abc import Callable
 GIVEN_UP = -1  # in place of how much is done
 
 
-def _nobody(what: str, done: int, total: int | None, unit: str) -> None:
+def _nobody(what: str, progress: int, total: int | None, unit: str) -> None:
     """Tell nobody."""
 
 

@@ -13,9 +13,9 @@ def quantity(number: float | str, noun: str, plural: str = "", form: str = "") -
     return f"{number:{form}} {noun if number in (1, '1') else plural or _plural(noun)}"
 
 
-def verb(number: float, one: str = "is", many: str = "are") -> str:
-    """The verb behind a quantity: `is` for 1, `are` else."""
-    return one if number == 1 else many
+def verb(number: float, singular: str = "is", plural: str = "are") -> str:
+    """The verb for a quantity: `is` for 1, else `are`."""
+    return singular if number == 1 else plural
 
 
 def byte_size(count: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gradcli.cells import cells, printable, shortened, window, wrapped
+from gradcli.cells import cells, printable, shorten, window, wrap
 
 HOUSES = (
     "data: {name: csv, file: houses.csv, target: price, task: regression, "
@@ -28,7 +28,7 @@ def test_what_moves_a_cursor_is_shown_as_its_escape() -> None:
 class TestWrapped:
     def test_breaks_between_words_with_an_indent(self) -> None:
         text = "error[E302] a sentence of words that are not broken"
-        assert wrapped(text, 24) == [
+        assert wrap(text, 24) == [
             "error[E302] a sentence",
             "  of words that are not",
             "  broken",
@@ -36,34 +36,34 @@ class TestWrapped:
 
     def test_keeps_figures_with_their_names(self) -> None:
         text = "val.loss 0.0637  val.accuracy 0.9842  test.accuracy 0.9813"
-        assert wrapped(text, 40) == [
+        assert wrap(text, 40) == [
             "val.loss 0.0637  val.accuracy 0.9842",
             "  test.accuracy 0.9813",
         ]
 
     def test_a_word_wider_than_the_screen_stays_whole(self) -> None:
-        assert wrapped("read " + "x" * 50 + " now", 20) == ["read", "  " + "x" * 50, "  now"]
+        assert wrap("read " + "x" * 50 + " now", 20) == ["read", "  " + "x" * 50, "  now"]
 
     @pytest.mark.parametrize("text", ["", "short", "  = note", "a  b"])
     def test_what_fits_stays_as_it_is(self, text: str) -> None:
-        assert wrapped(text, 20) == [text]
-        assert wrapped(text * 40, None) == [text * 40]
+        assert wrap(text, 20) == [text]
+        assert wrap(text * 40, None) == [text * 40]
 
     def test_a_wide_indent_is_no_reason_to_be_wider(self) -> None:
-        assert wrapped("        99 kB of a step", 20) == ["        99 kB of a", "  step"]
+        assert wrap("        99 kB of a step", 20) == ["        99 kB of a", "  step"]
 
     def test_counts_cells(self) -> None:
-        assert wrapped("日本語 日本語 日本語", 14) == ["日本語 日本語", "  日本語"]
+        assert wrap("日本語 日本語 日本語", 14) == ["日本語 日本語", "  日本語"]
 
 
 @pytest.mark.parametrize(("width", "text"), [(9, "日本語abc"), (7, "日本語…"), (6, "日本…")])
 def test_shortened_counts_cells(width: int, text: str) -> None:
-    assert shortened("日本語abc", width) == text
+    assert shorten("日本語abc", width) == text
 
 
 @pytest.mark.parametrize("width", range(3, 12))
 def test_shortened_with_its_end_keeps_both(width: int) -> None:
-    text = shortened("class-of-日本-7", width, with_end=True)
+    text = shorten("class-of-日本-7", width, with_end=True)
     assert cells(text) in (width - 1, width)
     assert (text[0], text[-1]) == ("c", "7")
 

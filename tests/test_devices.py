@@ -53,7 +53,7 @@ WRONG = {
 def test_a_name_says_what_computes_and_which_of_them(name: str) -> None:
     kind, index = devices.parsed(name, "to")
     assert (kind, index) == RIGHT[name]
-    assert devices.parsed(devices.shown(kind, index), "to") == (kind, index)
+    assert devices.parsed(devices.name_of(kind, index), "to") == (kind, index)
     assert devices.kind_of(name) == kind
 
 

@@ -30,24 +30,24 @@ def _percent(ctx: click.Context, parameter: click.Parameter, value: str | None) 
 
 @click.command("bench")
 @click.argument("config", required=False, type=options.path, shell_complete=completion.configs)
-@options.count("--steps", "N", "Measurements of each item, of which the median counts.", 30)
-@options.count("--top", "N", "How many of the longest kernel calls to list.", 15, least=0)
+@options.count("--steps", "N", "Measure each item N times and report the median.", 30)
+@options.count("--top", "N", "List the N slowest kernel calls.", 15, least=0)
 @click.option(
     "--compare",
     type=click.Choice(["torch"]),
-    help="Run the same step in PyTorch too, in turns with ours.",
+    help="Run the same step in PyTorch too, alternating with gradcli.",
 )
 @click.option(
     "--against",
     type=options.path,
     metavar="FILE",
-    help="Compare with what --json printed earlier; exit code 6 where it has become slower.",
+    help="Compare with the earlier output of --json; exit 6 if anything is slower.",
 )
 @click.option(
     "--tolerance",
     metavar="P%",
     callback=_percent,
-    help="How much slower is still as fast, for --against.  [default: 5%]",
+    help="Slowdown that --against accepts.  [default: 5%]",
 )
 @options.overrides
 @options.trust_code
@@ -65,7 +65,7 @@ def command(
     threads: int | None,
     device: str,
 ) -> None:
-    """Time the kernels; with CONFIG its training step, by layer and by call."""
+    """Benchmark the kernels or, with CONFIG, its training step by layer and by kernel call."""
     _check_usage(config, overrides, compare, against, tolerance)
     from gradcli.bench import against as earlier
     from gradcli.bench import report, tables, torch_model
@@ -74,30 +74,30 @@ def command(
         torch_model.must_be_installed()
     before = earlier.read(against) if against else None
     options.compute_on(device, threads)
-    found = report.conditions(device)
-    if report.disturbed(found):
-        output.say_aside(report.disturbed(found))
+    result = report.conditions(device)
+    if report.disturbed(result):
+        output.say_aside(report.disturbed(result))
     if config is None:
-        _same_conditions(against, before, found)
-        found |= report.of_kernels(steps, device)
+        _same_conditions(against, before, result)
+        result |= report.of_kernels(steps, device)
     else:
-        planned, job = _built(config, overrides, device, trust_code)
-        found |= report.facts(str(config), job)
-        _same_conditions(against, before, found)
-        found |= report.of_config(
-            job, planned, steps, top, compare=compare is not None, device=device
+        layers, job = _build(config, overrides, device, trust_code)
+        result |= report.facts(str(config), job)
+        _same_conditions(against, before, result)
+        result |= report.of_config(
+            job, layers, steps, top, compare=compare is not None, device=device
         )
-    figures = earlier.compared(against, before, found) if against and before else []
+    figures = earlier.compared(against, before, result) if against and before else []
     if before:
-        found["against"] = [figure.as_json() for figure in figures]
+        result["against"] = [figure.as_json() for figure in figures]
     if as_json:
-        output.say_json(found)
+        output.say_json(result)
     else:
-        shown = tables.of_kernels if config is None else tables.of_config
-        for line in shown(found, output.width(sys.stdout)):
+        table = tables.of_kernels if config is None else tables.of_config
+        for line in table(result, output.width(sys.stdout)):
             output.say(line)
     if before and against:
-        inside = earlier.layers(before, found)
+        inside = earlier.layers(before, result)
         earlier.check(against, figures, inside, TOLERANCE if tolerance is None else tolerance)
 
 
@@ -116,7 +116,7 @@ def _check_usage(
         raise click.UsageError("--tolerance is for --against FILE, which is not given")
 
 
-def _built(
+def _build(
     path: Path, overrides: tuple[str, ...], device: str, trust_code: bool
 ) -> tuple[Any, Job]:
     from gradcli.config import build, load

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gradcli.train.value_origins import ValueOrigin
 
 WIDEST = 40  # cells of a column of origins
-SHOWN = 4  # names of frozen parameters on a line
+MOST_NAMES = 4  # names of frozen parameters on a line
 
 
 @click.command("check")
@@ -33,9 +33,9 @@ SHOWN = 4  # names of frozen parameters on a line
     "--markdown",
     metavar="FILE",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Print FILE, such as docs/config.md, with its tables of keys written anew.",
+    help="Print FILE, such as docs/config.md, with its tables of keys updated.",
 )
-@click.option("--resolved", is_flag=True, help="Print the config with every default as YAML.")
+@click.option("--resolved", is_flag=True, help="Print the config as YAML, with all defaults.")
 @click.option("--origin", is_flag=True, help="Print where each value of the config comes from.")
 @options.overrides
 @options.trust_code
@@ -53,7 +53,7 @@ def command(
     trust_code: bool,
     as_json: bool,
 ) -> None:
-    """Find every mistake in CONFIGS; print the layers of each one that is right."""
+    """Check CONFIGS for mistakes; print the layers of each valid config."""
     if schema:
         _print_schema(ctx, bool(configs), resolved or origin)
         return
@@ -67,14 +67,14 @@ def command(
     if not configs:
         raise click.UsageError("check needs a config file, or --schema", ctx)
     trust = options.trust(trust_code)
-    results = [_checked(path, overrides, trust) for path in configs]
-    code = next((one.error.exit_code for one in results if one.error), 0)
+    results = [_check(path, overrides, trust) for path in configs]
+    code = next((result.error.exit_code for result in results if result.error), 0)
     if as_json:
-        objects = [_as_object(one, origin) for one in results]
+        objects = [_as_object(result, origin) for result in results]
         output.say_json({"configs": objects, "exit_code": code})
     else:
-        for one in results:
-            _show(one, _show_resolved if resolved else _show_origins if origin else _show_layers)
+        for result in results:
+            _show(result, _show_resolved if resolved else _show_origins if origin else _show_layers)
     ctx.exit(code)
 
 
@@ -90,7 +90,7 @@ def _print_schema(ctx: click.Context, configs: bool, tables: bool) -> None:
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckResult:
     """A config that is right, with the sizes of some parameters, or what is wrong."""
 
     path: Path
@@ -99,31 +99,31 @@ class Checked:
     error: ErrorGroup | None = None
 
 
-def _checked(path: Path, overrides: tuple[str, ...], trust: Trust) -> Checked:
+def _check(path: Path, overrides: tuple[str, ...], trust: Trust) -> CheckResult:
     from gradcli.config import check_model, load
 
     try:
         config = load(path, overrides, trust=trust)
-        return Checked(path, config, check_model(config))
+        return CheckResult(path, config, check_model(config))
     except ErrorGroup as error:
-        return Checked(path, error=error)
+        return CheckResult(path, error=error)
 
 
-def _as_object(checked: Checked, with_origins: bool = False) -> dict[str, Any]:
-    config, error = checked.config, checked.error
-    found: dict[str, Any] = {"config": str(checked.path), "ok": error is None}
+def _as_object(check_result: CheckResult, with_origins: bool = False) -> dict[str, Any]:
+    config, error = check_result.config, check_result.error
+    result: dict[str, Any] = {"config": str(check_result.path), "ok": error is None}
     if error:
-        found["errors"] = [output.as_object(each) for each in error.errors]
+        result["errors"] = [output.as_object(each) for each in error.errors]
     if config:
         if config.code:
             from gradcli.config.own_code import hashes
 
-            found["code"] = hashes(config.code)
-        found["frozen"] = list(checked.sizes.frozen) if checked.sizes else []
-        found["warnings"] = [output.as_object(each) for each in config.warnings]
-        found["parameters"] = sum(layer.parameters for layer in config.model)
-        found["steps"] = config.steps
-        found["layers"] = [
+            result["code"] = hashes(config.code)
+        result["frozen"] = list(check_result.sizes.frozen) if check_result.sizes else []
+        result["warnings"] = [output.as_object(each) for each in config.warnings]
+        result["parameters"] = sum(layer.parameters for layer in config.model)
+        result["steps"] = config.steps
+        result["layers"] = [
             {
                 "index": layer.index,
                 "layer": layer.title,
@@ -134,39 +134,41 @@ def _as_object(checked: Checked, with_origins: bool = False) -> dict[str, Any]:
             for layer in top.flat()
         ]
         if config.memory:
-            found["memory"] = asdict(config.memory)
-        found["resolved"] = config.resolved
+            result["memory"] = asdict(config.memory)
+        result["resolved"] = config.resolved
     if config and with_origins:
         from gradcli.config.value_origins import origins_of
         from gradcli.train.value_origins import as_json
 
-        found["origins"] = as_json(origins_of(config))
-    return found
+        result["origins"] = as_json(origins_of(config))
+    return result
 
 
-def _show(checked: Checked, show: Callable[[Checked, Config], None]) -> None:
-    config, error = checked.config, checked.error
+def _show(result: CheckResult, show: Callable[[CheckResult, Config], None]) -> None:
+    config, error = result.config, result.error
     if error:
         output.errors(error.errors, error.exit_code, as_json=False)
         return
     assert config is not None
     output.warnings(config.warnings)
-    show(checked, config)
+    show(result, config)
 
 
-def _show_resolved(checked: Checked, config: Config) -> None:
-    """The config as YAML."""
+def _show_resolved(result: CheckResult, config: Config) -> None:
+    """Print the config as YAML."""
     from gradcli.train.yaml_text import to_yaml
 
     output.say_as_is(to_yaml(config.resolved).rstrip("\n"))
 
 
-def _show_origins(checked: Checked, config: Config) -> None:
-    """A line for each value."""
+def _show_origins(result: CheckResult, config: Config) -> None:
+    """Print a line for each value and its origin."""
     from gradcli.config.value_origins import origins_of
     from gradcli.table import Column, lines
 
-    rows = [(key, _shown(one.value), _from(one)) for key, one in origins_of(config).items()]
+    rows = [
+        (key, _format(origin.value), _from(origin)) for key, origin in origins_of(config).items()
+    ]
     sizes = [min(WIDEST, max(len(row[i]) for row in rows)) for i in range(2)]
     columns = (
         Column(sizes[0], "name", gap=0),
@@ -177,7 +179,7 @@ def _show_origins(checked: Checked, config: Config) -> None:
         output.say(line)
 
 
-def _shown(value: object) -> str:
+def _format(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
@@ -188,29 +190,29 @@ def _from(origin: ValueOrigin) -> str:
 
 
 def _show_sizes(sizes: ParameterSizes) -> None:
-    """What is frozen, and what LoRA adds."""
+    """Print what is frozen and what LoRA adds."""
     if sizes.frozen:
         names = list(sizes.frozen)
-        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+        more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
         total = sum(sizes.frozen.values())
-        output.say(f"frozen: {total:,} of them, in {', '.join(names[:SHOWN])}{more}")
+        output.say(f"frozen: {total:,} of them, in {', '.join(names[:MOST_NAMES])}{more}")
     if sizes.adapters:
         total, layers = sum(sizes.adapters.values()), len(sizes.adapters) // 2
         output.say(f"lora: {total:,} more, in A and B of {quantity(layers, 'linear layer')}")
 
 
-def _show_layers(checked: Checked, config: Config) -> None:
-    """The layers, and what the training needs."""
+def _show_layers(result: CheckResult, config: Config) -> None:
+    """Print the layers and the memory that the training needs."""
     from gradcli.config.build import layer_lines
 
     samples = ", ".join(f"{split} {size}" for split, size in config.facts.sizes.items())
     samples += verb(max(config.facts.sizes.values()), " sample", " samples")
     steps = quantity(config.steps, "step")
-    output.say(f"{checked.path}: {config.name}, {samples}, {steps}", "heading")
+    output.say(f"{result.path}: {config.name}, {samples}, {steps}", "heading")
     for line in layer_lines(config.model, total=True, width=output.width(sys.stdout)):
         output.say(line)
-    if checked.sizes:
-        _show_sizes(checked.sizes)
+    if result.sizes:
+        _show_sizes(result.sizes)
     if config.memory:
         persistent, arena = byte_size(config.memory.persistent), byte_size(config.memory.arena)
         output.say(

@@ -32,14 +32,14 @@ LESS_THAN_ALL = 12  # reasons of one kind in the text
 @click.option(
     "--same-bits",
     is_flag=True,
-    help="Exit 6 unless weights and losses are equal, bit for bit.",
+    help="Exit 6 unless weights and losses are equal bit for bit.",
 )
 @click.option(
     "--html",
     "target",
     type=options.path,
     metavar="FILE",
-    help="Write a page too, with curves laid over each other.",
+    help="Also write an HTML page with the curves of all runs.",
 )
 @options.runs
 @options.json
@@ -47,7 +47,7 @@ LESS_THAN_ALL = 12  # reasons of one kind in the text
 def command(
     names: tuple[str, ...], same_bits: bool, target: Path | None, runs: Path, as_json: bool
 ) -> None:
-    """Compare runs (paths, names or `last`) with the first of them."""
+    """Compare runs with the first one; each is a path, a run's name or `last`."""
     if len(names) < 2:
         raise click.UsageError(
             f"two runs or more are compared, got {quantity(len(names), 'run')}; `gradcli runs` "
@@ -75,7 +75,8 @@ def command(
             output.say(f"\nwrote {target}")
     if same_bits and not comparison.same_bits:
         raise ExpectationError(
-            f"--same-bits: {_others(comparison)}", notes=("without --same-bits this exits with 0",)
+            f"--same-bits: {_first_mismatch(comparison)}",
+            notes=("without --same-bits this exits with 0",),
         )
 
 
@@ -95,12 +96,12 @@ def _path(runs: Path, name: str) -> Path:
     return path
 
 
-def _others(comparison: Comparison) -> str:
-    """The first run without the base's bits."""
+def _first_mismatch(comparison: Comparison) -> str:
+    """The verdict on the first run that differs from the base."""
     from gradcli.report.comparison import verdict
 
     pair = next(pair for pair in comparison.pairs if not pair.same_bits)
-    return f"{pair.base.label} and {pair.other.label}: {verdict(pair)}"
+    return f"{pair.base.label} and {pair.candidate.label}: {verdict(pair)}"
 
 
 def _show(comparison: Comparison) -> None:
@@ -111,7 +112,7 @@ def _show(comparison: Comparison) -> None:
     for pair in comparison.pairs:
         output.say()
         if len(comparison.pairs) > 1:
-            output.say(f"{pair.other.label}", "heading")
+            output.say(f"{pair.candidate.label}", "heading")
         _show_pair(pair)
     output.say()
     _show_figures(comparison.sides)
@@ -124,14 +125,15 @@ def _show_pair(pair: Pair) -> None:
     sentence = unequal_evaluation(pair)
     if sentence:
         output.say(sentence)
-    for one in pair.config:
-        remark = "" if one.may_matter else "  (changes no bit)"
-        output.say(f"  {one.key}: {one.base or 'nothing'} -> {one.other or 'nothing'}{remark}")
-    others = [one for one in pair.reasons if one.kind != "config"]
-    for reason in others[:LESS_THAN_ALL]:
+    for difference in pair.config:
+        remark = "" if difference.may_matter else "  (changes no bit)"
+        change = f"{difference.base or 'nothing'} -> {difference.candidate or 'nothing'}"
+        output.say(f"  {difference.key}: {change}{remark}")
+    reasons = [reason for reason in pair.reasons if reason.kind != "config"]
+    for reason in reasons[:LESS_THAN_ALL]:
         output.say(f"  {reason}")
-    if len(others) > LESS_THAN_ALL:
-        output.say(f"  and {len(others) - LESS_THAN_ALL} more; --json has all")
+    if len(reasons) > LESS_THAN_ALL:
+        output.say(f"  and {len(reasons) - LESS_THAN_ALL} more; --json has all")
     if pair.same_bits is False and not pair.reasons:
         output.say("  no recorded difference can be why")
     for note in pair.notes:
@@ -187,17 +189,19 @@ def _pair_as_object(pair: Pair) -> dict[str, Any]:
     common = pair.losses
     return {
         "base": str(pair.base.run.path),
-        "run": str(pair.other.run.path),
+        "run": str(pair.candidate.run.path),
         "same_bits": pair.same_bits,
         "verdict": verdict(pair),
         "config": [
             {
-                "key": one.key,
-                "base": one.base and {"value": one.base.value, "origin": one.base.origin},
-                "run": one.other and {"value": one.other.value, "origin": one.other.origin},
-                "may_matter": one.may_matter,
+                "key": difference.key,
+                "base": difference.base
+                and {"value": difference.base.value, "origin": difference.base.origin},
+                "run": difference.candidate
+                and {"value": difference.candidate.value, "origin": difference.candidate.origin},
+                "may_matter": difference.may_matter,
             }
-            for one in pair.config
+            for difference in pair.config
         ],
         "steps_in_common": common.steps,
         "same_until": common.same_until,
@@ -205,8 +209,8 @@ def _pair_as_object(pair: Pair) -> dict[str, Any]:
         "first_evaluation": common.unequal_evaluation and common.unequal_evaluation._asdict(),
         "same_weights": pair.same_weights,
         "reasons": [
-            {"kind": one.kind, "what": one.what, "base": one.base, "run": one.other}
-            for one in pair.reasons
+            {"kind": reason.kind, "what": reason.what, "base": reason.base, "run": reason.candidate}
+            for reason in pair.reasons
         ],
         "notes": list(pair.notes),
     }

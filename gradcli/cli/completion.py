@@ -72,13 +72,13 @@ def configs(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> 
 
 
 def starters(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Templates, and the files and folders that a config can be written for."""
+    """Templates, and the files and folders that `init` can write a config for."""
     from gradcli.starter.templates import templates
 
     folder, _, begin = incomplete.rpartition("/")
     place = os.path.expanduser(folder)  # noqa: PTH111 -- no home is no error here
     entries = os.scandir(place or ("/" if incomplete.startswith("/") else "."))
-    there = [f"{one.name}/" if one.is_dir() else one.name for one in entries]
+    there = [f"{entry.name}/" if entry.is_dir() else entry.name for entry in entries]
     names = [name for name in there if name.endswith(("/", *DATA)) and name.startswith(begin)]
     folders = incomplete[: len(incomplete) - len(begin)]
     own = sorted(folders + name for name in names if not name.startswith("."))
@@ -86,14 +86,14 @@ def starters(ctx: click.Context, parameter: click.Parameter, incomplete: str) ->
 
 
 def runs(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """`last` and the names of runs; behind an `@` the checkpoints of one."""
+    """`last` and the names of runs; after an `@`, the checkpoints of that run."""
     folder = Path(ctx.params.get("runs") or "runs")
     name, at, _ = incomplete.rpartition("@")
     if at:
         names = [f"{name}@{which}" for which in _checkpoints(_run(folder, name))]
     else:
         names = ["last", *sorted(entry.name for entry in os.scandir(folder) if entry.is_dir())]
-    return [one for one in names if one.startswith(incomplete)]
+    return [name for name in names if name.startswith(incomplete)]
 
 
 def run_names(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:

@@ -22,14 +22,14 @@ _cache = click.option(
     "--cache",
     type=options.path,
     metavar="DIR",
-    help="The folder of prepared data.  [default: the user's cache folder]",
+    help="Folder of prepared data.  [default: your cache folder]",
 )
 
 
 @click.group("data", invoke_without_command=True)
 @click.pass_context
 def command(ctx: click.Context) -> None:
-    """Data that was prepared once: list it, make it, verify it, remove it."""
+    """List, prepare, verify and remove data that gradcli caches for faster starts."""
     if ctx.invoked_subcommand is None:
         raise click.UsageError("say what to do: data list, prepare, verify or clean", ctx)
 
@@ -39,10 +39,10 @@ def command(ctx: click.Context) -> None:
 @options.json
 @options.basic
 def list_command(cache: Path | None, as_json: bool) -> None:
-    """List prepared data, with its size and when a training last used it."""
+    """List prepared data with its size and its last use."""
     folder, sets = _sets(cache)
     if as_json:
-        output.say_json({"cache": str(folder), "sets": [_as_object(one) for one in sets]})
+        output.say_json({"cache": str(folder), "sets": [_as_object(entry) for entry in sets]})
     elif sets:
         _show(sets)
         output.say(f"{_total(sets)} in {folder}")
@@ -58,13 +58,13 @@ def list_command(cache: Path | None, as_json: bool) -> None:
 @options.json
 @options.basic
 def prepare(path: Path, overrides: tuple[str, ...], trust_code: bool, as_json: bool) -> None:
-    """Prepare the data of CONFIG now, so that a training begins at once."""
+    """Prepare the data of CONFIG now, so that training starts at once."""
     from gradcli.config import load
     from gradcli.data.prepared.sets import in_use
 
     in_use.clear()
     load(path, overrides, room=None, trust=options.trust(trust_code))
-    folders = [one.folder for one in in_use.values()]
+    folders = [entry.folder for entry in in_use.values()]
     if as_json:
         output.say_json({"config": str(path), "sets": [str(folder) for folder in folders]})
     elif not folders:
@@ -73,19 +73,19 @@ def prepare(path: Path, overrides: tuple[str, ...], trust_code: bool, as_json: b
         output.say(f"prepared: {folder}", "good")
 
 
-@command.command("verify", short_help="Read prepared data whole, and compare its hashes.")
+@command.command("verify", short_help="Check the hashes of prepared data.")
 @_cache
 @options.json
 @options.basic
 def verify(cache: Path | None, as_json: bool) -> None:
-    """Read every byte of all prepared data and compare its hashes; exit 3 where one differs."""
+    """Read all prepared data and compare its hashes; exit 3 if any differs."""
     from gradcli.data.prepared.progress import Progress
     from gradcli.data.prepared.shelf import DAMAGED, READY, verified
 
     folder, sets = _sets(cache)
-    candidates = [one for one in sets if one.state in (READY, DAMAGED)]
-    with Progress("verifying", sum(one.size for one in candidates), "byte") as watched:
-        damage = {one.path: one.why or verified(one, watched.advance) for one in candidates}
+    candidates = [entry for entry in sets if entry.state in (READY, DAMAGED)]
+    with Progress("verifying", sum(entry.size for entry in candidates), "byte") as watched:
+        damage = {entry.path: entry.why or verified(entry, watched.advance) for entry in candidates}
     if as_json:
         rows = [{"set": str(path), "ok": not why, "why": why} for path, why in damage.items()]
         output.say_json({"cache": str(folder), "sets": rows})
@@ -107,43 +107,48 @@ def _damaged(path: Path, why: str) -> DataError:
     )
 
 
-@command.command("clean", short_help="Remove prepared data; without --yes list it.")
-@options.count("--older-than", "DAYS", "Only what no training used for so many days.", least=0)
-@click.option("--yes", is_flag=True, help="Remove it; without it it is only listed.")
+@command.command("clean", short_help="Remove prepared data; without --yes, only list it.")
+@options.count(
+    "--older-than", "DAYS", "Only data that no training has used for so many days.", least=0
+)
+@click.option("--yes", is_flag=True, help="Remove the data instead of listing it.")
 @_cache
 @options.json
 @options.basic
 def clean(older_than: int | None, yes: bool, cache: Path | None, as_json: bool) -> None:
-    """Remove prepared data, but none that is being made now; it is made anew when needed."""
+    """Remove prepared data, except what is being prepared now.
+
+    gradcli prepares data again when it needs it.
+    """
     from gradcli.data.prepared.shelf import BUSY, remove, remove_loose
 
     folder, sets = _sets(cache)
     limit = datetime.now(UTC) - timedelta(days=min(older_than or 0, 100_000))
-    candidates = [one for one in sets if older_than is None or one.last_use <= limit]
-    go = [one for one in candidates if one.state != BUSY]
-    gone: list[Shelved] = []
+    candidates = [entry for entry in sets if older_than is None or entry.last_use <= limit]
+    go = [entry for entry in candidates if entry.state != BUSY]
+    removals: list[Shelved] = []
     problems: list[GradcliError] = []
-    for one in go if yes else ():
+    for entry in go if yes else ():
         try:
-            if remove(one):
-                gone.append(one)
+            if remove(entry):
+                removals.append(entry)
         except GradcliError as error:
             problems.append(error)
     if yes:
         remove_loose(folder)
     if as_json:
-        rows = [{**_as_object(one), "removed": one in gone} for one in go]
+        rows = [{**_as_object(entry), "removed": entry in removals} for entry in go]
         output.say_json({"cache": str(folder), "sets": rows})
-    elif gone or not problems:
-        _show_cleaning(folder, gone if yes else go, yes, busy=len(candidates) - len(go))
+    elif removals or not problems:
+        _show_cleaning(folder, removals if yes else go, yes, busy=len(candidates) - len(go))
     if problems:
         raise ErrorGroup(problems)
 
 
 def _show_cleaning(folder: Path, sets: list[Shelved], yes: bool, busy: int) -> None:
-    for one in sets:
+    for entry in sets:
         word = "removed" if yes else "would remove"
-        output.say(f"{word} {one.path}, {one.state}, {byte_size(one.size)}")
+        output.say(f"{word} {entry.path}, {entry.state}, {byte_size(entry.size)}")
     if busy:
         output.say(f"kept {quantity(busy, 'set')} that another process makes now")
     if not sets:
@@ -176,17 +181,17 @@ def _sets(cache: Path | None) -> tuple[Path, list[Shelved]]:
 
 
 def _total(sets: list[Shelved]) -> str:
-    return f"{quantity(len(sets), 'set')}, {byte_size(sum(one.size for one in sets))}"
+    return f"{quantity(len(sets), 'set')}, {byte_size(sum(entry.size for entry in sets))}"
 
 
-def _as_object(one: Shelved) -> dict[str, Any]:
+def _as_object(entry: Shelved) -> dict[str, Any]:
     return {
-        "set": str(one.path),
-        "state": one.state,
-        "why": one.why,
-        "bytes": one.size,
-        "used": one.last_use.isoformat(timespec="seconds"),
-        "files": list(one.files),
+        "set": str(entry.path),
+        "state": entry.state,
+        "why": entry.why,
+        "bytes": entry.size,
+        "used": entry.last_use.isoformat(timespec="seconds"),
+        "files": list(entry.files),
     }
 
 
@@ -195,13 +200,13 @@ def _show(sets: list[Shelved]) -> None:
     rows = [("set", "state", "size", "used", "made from")]
     rows += [
         (
-            one.path.name,
-            one.state,
-            byte_size(one.size),
-            f"{age((now - one.last_use).total_seconds())} ago",
-            listed((Path(file).name for file in one.files), 3) or one.why or "-",
+            entry.path.name,
+            entry.state,
+            byte_size(entry.size),
+            f"{age((now - entry.last_use).total_seconds())} ago",
+            listed((Path(file).name for file in entry.files), 3) or entry.why or "-",
         )
-        for one in sets
+        for entry in sets
     ]
     widths = [max(len(row[number]) for row in rows) for number in range(len(rows[0]))]
     columns = (
@@ -211,7 +216,7 @@ def _show(sets: list[Shelved]) -> None:
         Column(widths[3], gap=2, rank=2),
         Column(widths[4], "label", gap=2, rank=3),
     )
-    first, *others = lines(columns, rows, output.width(sys.stdout))
+    first, *body = lines(columns, rows, output.width(sys.stdout))
     output.say(first, "heading")
-    for line in others:
+    for line in body:
         output.say(line)

@@ -39,40 +39,40 @@ class Work:
                 colour="green" if output.has_color(sys.stderr) else None,
             )
 
-    def move(self, done: int) -> None:
-        """So much is done by now."""
+    def move(self, progress: int) -> None:
+        """Move the bar to this amount of work."""
         if self._bar is not None:
-            self._bar.update(done - self._bar.n)
+            self._bar.update(progress - self._bar.n)
         elif not self._spoke and time.monotonic() - self._began >= SHORT:
             amounts = "" if self.total is None else f": {amount(self.total, self.unit)}"
             output.say_aside(self.what + amounts)
             self._spoke = True
 
-    def close(self, done: int) -> None:
-        """The bar goes; what was done stands in a line, unless it was given up."""
+    def close(self, progress: int) -> None:
+        """Remove the bar and print what was done, unless the work was given up."""
         if self._bar is not None:
             with contextlib.suppress(OSError):
                 self._bar.close()
-        if done != watching.GIVEN_UP:
+        if progress != watching.GIVEN_UP:
             seconds = time.monotonic() - self._began
-            output.say_aside(f"{self.what}: {amount(done, self.unit)} in {seconds:.1f} s")
+            output.say_aside(f"{self.what}: {amount(progress, self.unit)} in {seconds:.1f} s")
 
 
 _works: dict[str, Work] = {}
 
 
-def watch(what: str, done: int, total: int | None, unit: str) -> None:
-    """Show what data code tells of its work; see data/prepared/progress.py."""
+def watch(what: str, progress: int, total: int | None, unit: str) -> None:
+    """Show the progress that data code reports; see data/prepared/progress.py."""
     work = _works.get(what)
     if work is None:
         work = _works[what] = Work(what, total, unit)
-        if done == 0:
+        if progress == 0:
             return
-    if done in (total, watching.GIVEN_UP):
+    if progress in (total, watching.GIVEN_UP):
         del _works[what]
-        work.close(done)
+        work.close(progress)
     else:
-        work.move(done)
+        work.move(progress)
 
 
 def amount(count: int, unit: str) -> str:

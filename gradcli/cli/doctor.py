@@ -32,14 +32,14 @@ TOLERANCE = 1e-6
 
 
 @click.command("doctor")
-@options.compared_device("A GPU to run every op on, and to compare with the CPU.")
+@options.compared_device("Run every op on this GPU and compare it with the CPU.")
 @options.json
 @options.basic
 @click.pass_context
 def command(ctx: click.Context, device: str, as_json: bool) -> None:
     """Show compiler, instruction set, threads, memory, devices and versions; test the kernels.
 
-    On ranks (mpirun -n N gradcli doctor) also who they are, and how long a sum over them takes.
+    On ranks (mpirun -n N gradcli doctor), also list the ranks and time a sum over them.
     """
     report: dict[str, Any] = {
         "gradcli": __version__,
@@ -67,32 +67,32 @@ def command(ctx: click.Context, device: str, as_json: bool) -> None:
 
 
 def compiler() -> str:
-    """The first line of what the C compiler says of itself; empty without a compiler."""
+    """The first line of the C compiler's version; empty if there is no compiler."""
     for name in ("cc", "gcc", "clang"):
         path = shutil.which(name)
         if path:
-            done = subprocess.run(
+            process = subprocess.run(
                 [path, "--version"], capture_output=True, text=True, timeout=10, check=False
             )
-            return (done.stdout.splitlines() or [path])[0]
+            return (process.stdout.splitlines() or [path])[0]
     return ""
 
 
 def kernels() -> dict[str, Any]:
-    """What the compiled library offers here, and whether each instruction set computes rightly."""
+    """What the compiled library offers, and whether each instruction set passes the self-test."""
     from gradcli.engine.device import cpu
     from gradcli.engine.device.kernels import BUILD
 
-    chosen = cpu.isa()
+    current = cpu.isa()
     tests = {}
     for name in cpu.usable_isas():
         cpu.set_isa(name)
         tests[name] = self_test()
-    cpu.set_isa(chosen)
+    cpu.set_isa(current)
     return {
         "kernels": len(cpu.KERNELS),
         "build": asdict(BUILD),
-        "instruction_set": chosen,
+        "instruction_set": current,
         "self_test": tests,
         "threads": cpu.threads(),
         "threads_why": _why_threads(),
@@ -114,11 +114,11 @@ def _why_threads() -> str:
 
 
 def self_test() -> str:
-    """Elementwise kernels and a matrix product against Python's own maths; empty if they agree."""
+    """Check elementwise kernels and a matrix product against Python; empty if they agree."""
     from gradcli import engine
 
-    found = (_self_test(dtype) for dtype in (engine.float32, engine.float64))
-    return next((wrong for wrong in found if wrong), "")
+    problems = (_self_test(dtype) for dtype in (engine.float32, engine.float64))
+    return next((problem for problem in problems if problem), "")
 
 
 def _self_test(dtype: DType) -> str:
@@ -127,23 +127,23 @@ def _self_test(dtype: DType) -> str:
     numbers = [i / 250 - 2 for i in range(1000)]
     x = engine.tensor(numbers, dtype=dtype)
     for name, expected in (("exp", math.exp), ("tanh", math.tanh), ("sin", math.sin)):
-        for number, found in zip(numbers, getattr(engine, name)(x).tolist(), strict=True):
-            if not _close(found, expected(number)):
-                return f"{name}({number:g}) in {dtype} gave {found!r}, not {expected(number)!r}"
+        for number, result in zip(numbers, getattr(engine, name)(x).tolist(), strict=True):
+            if not _close(result, expected(number)):
+                return f"{name}({number:g}) in {dtype} gave {result!r}, not {expected(number)!r}"
     # 25 x 40 times its transpose: the products of its rows with each other.
     rows = [numbers[40 * i : 40 * (i + 1)] for i in range(25)]
     matrix = x.reshape(25, 40)
     for i, line in enumerate((matrix @ matrix.t()).tolist()):
-        for j, found in enumerate(line):
-            wanted = math.fsum(a * b for a, b in zip(rows[i], rows[j], strict=True))
-            if not _close(found, wanted):
-                return f"matmul in {dtype} gave {found!r}, not {wanted!r}, at {i}, {j}"
+        for j, result in enumerate(line):
+            exact = math.fsum(a * b for a, b in zip(rows[i], rows[j], strict=True))
+            if not _close(result, exact):
+                return f"matmul in {dtype} gave {result!r}, not {exact!r}, at {i}, {j}"
     return ""
 
 
-def _close(found: float, wanted: float) -> bool:
+def _close(result: float, exact: float) -> bool:
     # Sums of 40 products up to 4 in float32: rounding stays below 1e-4.
-    return math.isclose(found, wanted, rel_tol=TOLERANCE, abs_tol=100 * TOLERANCE)
+    return math.isclose(result, exact, rel_tol=TOLERANCE, abs_tol=100 * TOLERANCE)
 
 
 def _show(report: dict[str, Any]) -> None:
@@ -164,8 +164,8 @@ def _show(report: dict[str, Any]) -> None:
 
 
 def _show_kernels(report: dict[str, Any]) -> None:
-    built, used = ", ".join(report["self_test"]), report["instruction_set"]
-    _line("kernels", f"{report['kernels']}, built here for {built}; {used} used")
+    sets, current = ", ".join(report["self_test"]), report["instruction_set"]
+    _line("kernels", f"{report['kernels']}, built here for {sets}; {current} used")
     build = report["build"]
     _line("build", f"{build['compiler']} {build['flags']}, csrc {build['source'][:12]}")
     wrong = {name: text for name, text in report["self_test"].items() if text}

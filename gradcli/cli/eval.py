@@ -14,7 +14,7 @@ from gradcli.cli.progress import say_result
 from gradcli.errors import ConfigError, ErrorGroup
 
 if TYPE_CHECKING:
-    from gradcli.config.trained import Trained
+    from gradcli.config.trained import TrainedRun
     from gradcli.data import Split
     from gradcli.train.job import Job
 
@@ -26,28 +26,31 @@ if TYPE_CHECKING:
     shell_complete=completion.choices("train", "val", "test"),
     default="test",
     metavar="NAME",
-    help="train, val or test.  [default: test]",
+    help="Evaluate on train, val or test.  [default: test]",
 )
 @click.option(
     "--data",
     type=options.path,
     metavar="FILE|FOLDER",
-    help="Measure on new data with targets, in the format of the training data, which is not "
-    "needed.",
+    help="Evaluate on new data with targets, in the format of the training data; that data itself "
+    "is not needed.",
 )
 @options.verify_data
-@options.trained
+@options.with_run
 @options.isa
 @click.pass_context
 def command(
     ctx: click.Context,
     /,
-    open_run: Callable[[bool], Trained],
+    open_run: Callable[[bool], TrainedRun],
     split: str,
     data: Path | None,
     as_json: bool,
 ) -> None:
-    """Measure RUN (a path, a run's name or `last`, with @best, @last or @STEP) on a split."""
+    """Evaluate RUN on a split of its data.
+
+    RUN is a path, a run's name or `last`; RUN@best, RUN@last or RUN@STEP names a checkpoint.
+    """
     if data is not None and options.is_written(ctx, "split"):
         raise click.UsageError("--split is of the training data; it does not go with --data", ctx)
     from gradcli.cli.weights import weights
@@ -60,41 +63,41 @@ def command(
     began = time.monotonic()
     with distributed.at_work():
         if data is None:
-            trained = _with_its_data(open_run)
-            samples = _split(trained, split)
+            run = _with_its_data(open_run)
+            samples = _split(run, split)
         else:
-            trained = open_run(False)
-            split, samples = "data", _new_split(trained, data)
-    evaluation = Evaluation(trained.job, samples, split)
+            run = open_run(False)
+            split, samples = "data", _new_split(run, data)
+    evaluation = Evaluation(run.job, samples, split)
     metrics = evaluation.run()
     result = Result(
-        run=str(trained.path),
+        run=str(run.path),
         status="evaluated",
-        steps=trained.meta.step,
+        steps=run.meta.step,
         seconds=round(time.monotonic() - began, 3),
         metrics=metrics,
-        weights_sha256=weights_sha256(trained.job.model),
-        measured_step=trained.meta.step,
+        weights_sha256=weights_sha256(run.job.model),
+        measured_step=run.meta.step,
         tables=evaluation.tables,
-        classes=trained.job.dataset.facts.labels,
-        baseline=baseline_of(trained.job, metrics, {split: samples}),
-        absent=_absent(trained.job, split, samples),
-        measured=Measured(weights(trained), split, samples.size, str(data or "")),
+        classes=run.job.dataset.facts.labels,
+        baseline=baseline_of(run.job, metrics, {split: samples}),
+        absent=_absent(run.job, split, samples),
+        measured=Measured(weights(run), split, samples.size, str(data or "")),
     )
     say_result(result, as_json)
 
 
-def _absent(job: Job, split: str, measured: Split) -> Mapping[str, Sequence[str]]:
-    """The classes of which the split has no sample; of the run's own splits that is known."""
+def _absent(job: Job, split: str, samples: Split) -> Mapping[str, Sequence[str]]:
+    """The classes without a sample in the split; known already for the run's own splits."""
     from gradcli.data.targets import absent_classes
 
     if split in job.dataset.splits:
         return {name: classes for name, classes in job.absent.items() if name == split}
-    return absent_classes(job.dataset.facts, {split: measured})
+    return absent_classes(job.dataset.facts, {split: samples})
 
 
-def _with_its_data(open_run: Callable[[bool], Trained]) -> Trained:
-    """The run with the data that it was trained on; where that is gone, there is another way."""
+def _with_its_data(open_run: Callable[[bool], TrainedRun]) -> TrainedRun:
+    """Open the run with its training data; if that is gone, the error names another way."""
     from gradcli.config.trained import NO_DATA
 
     try:
@@ -106,9 +109,9 @@ def _with_its_data(open_run: Callable[[bool], Trained]) -> Trained:
         raise
 
 
-def _split(trained: Trained, name: str) -> Split:
+def _split(run: TrainedRun, name: str) -> Split:
     """A split of the run's own data."""
-    splits = trained.job.dataset.splits
+    splits = run.job.dataset.splits
     if not splits:
         raise ConfigError(
             "a published model has no data of its own; name some to measure it on with --data FILE"
@@ -121,12 +124,12 @@ def _split(trained: Trained, name: str) -> Split:
     return splits[name]
 
 
-def _new_split(trained: Trained, data: Path) -> Split:
-    """New data with targets, where the model computes."""
+def _new_split(run: TrainedRun, data: Path) -> Split:
+    """Read new data with targets onto the device of the run."""
     from gradcli.data import staging
 
-    new = trained.job.dataset.read_split(data)
-    splits, notes = staging.placed({"data": new.split}, trained.device)
+    new = run.job.dataset.read_split(data)
+    splits, notes = staging.placed({"data": new.split}, run.device)
     for note in (*new.notes, *notes):
         output.say_aside(note)
     return splits["data"]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @options.json
 @options.basic
 def command(word: str, as_json: bool) -> None:
-    """Say what WORD means: a key, layer, loss, metric, dataset, schedule, optimizer or code."""
+    """Explain WORD: a key, layer, loss, metric, dataset, schedule, optimizer or error code."""
     from gradcli.starter.words import explained
 
     meanings = explained(word)

@@ -13,7 +13,7 @@ from gradcli.errors import ConfigError
 from gradcli.wording import quantity
 
 if TYPE_CHECKING:
-    from gradcli.config.trained import Trained
+    from gradcli.config.trained import TrainedRun
 
 SUFFIX = ".safetensors"
 
@@ -21,16 +21,16 @@ SUFFIX = ".safetensors"
 @click.command("export")
 @click.argument("run", shell_complete=completion.runs)
 @click.argument("file", type=options.path, metavar="FILE.safetensors")
-@click.option("--merge", is_flag=True, help="Add the A and B of LoRA to the weights beside them.")
-@click.option("--overwrite", is_flag=True, help="Replace a FILE that is there.")
-@options.trained
+@click.option("--merge", is_flag=True, help="Merge the LoRA matrices A and B into the weights.")
+@click.option("--overwrite", is_flag=True, help="Replace an existing FILE.")
+@options.with_run
 def command(
-    open_run: Callable[[bool], Trained], file: Path, merge: bool, overwrite: bool, as_json: bool
+    open_run: Callable[[bool], TrainedRun], file: Path, merge: bool, overwrite: bool, as_json: bool
 ) -> None:
-    """Write the weights of RUN to FILE, by their names in its model.
+    """Export the weights of RUN to FILE.
 
-    RUN is a path, a run's name or `last`; RUN@best, RUN@last or RUN@STEP names a checkpoint. With
-    averaged weights these are the averages.
+    RUN is a path, a run's name or `last`; RUN@best, RUN@last or RUN@STEP names a checkpoint. A run
+    with averaged weights exports the averages.
     """
     if file.suffix != SUFFIX:
         raise ConfigError(f"{file}: only {SUFFIX} is written; call it {file.stem}{SUFFIX}")
@@ -38,19 +38,17 @@ def command(
         raise ConfigError(f"{file}: there is no folder {file.parent}; make it first")
     if file.exists() and not overwrite:
         raise ConfigError(f"{file} is there already; give another name, or --overwrite")
-    trained = open_run(False)
+    run = open_run(False)
     from gradcli.cli.weights import weights
     from gradcli.engine.nn import merge_lora
     from gradcli.train.tensor_files import save_tensors
 
-    model = trained.job.model
+    model = run.job.model
     if merge and not merge_lora(model):
-        raise ConfigError(f"{trained.path} was trained without lora; there is nothing to merge")
+        raise ConfigError(f"{run.path} was trained without lora; there is nothing to merge")
     tensors = dict(model.state_dict())
-    save_tensors(file, tensors, {"run": trained.path.name, "step": str(trained.meta.step)})
+    save_tensors(file, tensors, {"run": run.path.name, "step": str(run.meta.step)})
     if as_json:
-        output.say_json({"file": str(file), "step": trained.meta.step, "tensors": [*tensors]})
+        output.say_json({"file": str(file), "step": run.meta.step, "tensors": [*tensors]})
         return
-    output.say(
-        f"{quantity(len(tensors), 'tensor')} of {trained.path}, {weights(trained)}, in {file}"
-    )
+    output.say(f"{quantity(len(tensors), 'tensor')} of {run.path}, {weights(run)}, in {file}")

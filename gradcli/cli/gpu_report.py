@@ -10,29 +10,29 @@ from gradcli.errors import GradcliError
 from gradcli.wording import quantity
 
 LABEL = 11  # cells for the label of a row
-SHOWN = 20  # differences; the rest is counted
+MOST_LINES = 20  # differences; the rest is counted
 
 
 def gpu_report(device: str) -> dict[str, Any]:
-    """Every op and every kernel on the device against the CPU."""
+    """Compare every op and every kernel on the device with the CPU."""
     from gradcli.engine import devicecheck
     from gradcli.engine.device.gpu import opened
     from gradcli.engine.kernelcheck import check
 
     began = time.monotonic()
-    found: dict[str, Any] = {"device": device, "ok": False}
+    result: dict[str, Any] = {"device": device, "ok": False}
     try:
         gpu = opened.device(device)
         assert gpu is not None, "the CPU has its own report"
-        found["is"] = gpu.driver.describe()
+        result["is"] = gpu.driver.describe()
         with check.counting(gpu) as launched:
             report = devicecheck.check_all(device)
             calls, wrong = check.check_calls(gpu)
     except GradcliError as error:
-        return {**found, "problem": error.message}
+        return {**result, "problem": error.message}
     kernels = check.kernels_there(gpu)
     return {
-        **found,
+        **result,
         "ok": not report.failed and not wrong,
         "modules": len(gpu.loaded),
         "kernels": len(kernels),
@@ -46,7 +46,7 @@ def gpu_report(device: str) -> dict[str, Any]:
 
 
 def show(report: dict[str, Any]) -> None:
-    """The same in lines."""
+    """Print the report as lines."""
     output.say(f"{report['device']:<10} {report.get('is', 'not opened')}", indent=LABEL)
     if "problem" in report:
         output.say(f"{'problem':<10} {report['problem']}", indent=LABEL)
@@ -58,10 +58,10 @@ def show(report: dict[str, Any]) -> None:
     )
     output.say(f"{'kernels':<10} {kernels}", indent=LABEL)
     failed = report["failed"]
-    for line in failed[:SHOWN]:
+    for line in failed[:MOST_LINES]:
         output.say(f"{'wrong':<10} {line}", indent=LABEL)
-    if len(failed) > SHOWN:
-        output.say(f"{'':<10} and {len(failed) - SHOWN} more; --json lists all", indent=LABEL)
+    if len(failed) > MOST_LINES:
+        output.say(f"{'':<10} and {len(failed) - MOST_LINES} more; --json lists all", indent=LABEL)
     verdict = f"{len(failed)} differ from the CPU" if failed else "all as on the CPU"
     tried = (
         f"{report['ops']} in {quantity(report['cases'], 'case')}, "

@@ -20,17 +20,19 @@ EXIT_WRONG = 5
 
 @click.command("gradcheck")
 @click.argument("names", nargs=-1, metavar="[OP]...", shell_complete=completion.ops)
-@click.option("--twice", is_flag=True, help="Check the gradients of gradients instead.")
-@options.compared_device("Compare results and gradients on a GPU with float64 on the CPU instead.")
+@click.option("--twice", is_flag=True, help="Check second derivatives instead.")
+@options.compared_device(
+    "Compare results and gradients on this GPU with float64 on the CPU instead."
+)
 @options.json
 @options.basic
 @click.pass_context
 def command(
     ctx: click.Context, names: tuple[str, ...], twice: bool, device: str, as_json: bool
 ) -> None:
-    """Prove the gradient of each OP (all without one) against finite differences in float64."""
+    """Check the gradient of each OP (default: all) against finite differences in float64."""
     _check_names(names)
-    report, what = _checked(names or None, twice, device)
+    report, what = _check(names or None, twice, device)
     if as_json:
         failed = [_as_object(failure) for failure in report.failed]
         output.say_json({"ops": report.ops, "cases": report.cases, "failed": failed})
@@ -44,8 +46,8 @@ def command(
     ctx.exit(EXIT_WRONG if report.failed else 0)
 
 
-def _checked(names: tuple[str, ...] | None, twice: bool, device: str) -> tuple[Any, str]:
-    """The report, and what to call it."""
+def _check(names: tuple[str, ...] | None, twice: bool, device: str) -> tuple[Any, str]:
+    """The report and its title."""
     from gradcli.engine import devicecheck, gradcheck, gradgradcheck
 
     if device != "cpu":
@@ -60,10 +62,10 @@ def _checked(names: tuple[str, ...] | None, twice: bool, device: str) -> tuple[A
 def _check_names(names: tuple[str, ...]) -> None:
     from gradcli.engine.gradcheck import every_op
 
-    known = [op.name for op in every_op()]
+    ops = [op.name for op in every_op()]
     for name in names:
-        if name not in known:
-            hint = did_you_mean(name, known, "`gradcli ops` lists them all")
+        if name not in ops:
+            hint = did_you_mean(name, ops, "`gradcli ops` lists them all")
             raise ConfigError(f"no op is called '{name}'; {hint}", code="E102")
 
 

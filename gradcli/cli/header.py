@@ -35,8 +35,8 @@ class Header:
 
     def _model(self) -> str:
         parameters = list(self.job.model.parameters())
-        frozen = sum(one.numel() for one in parameters if not one.requires_grad)
-        total = sum(one.numel() for one in parameters)
+        frozen = sum(parameter.numel() for parameter in parameters if not parameter.requires_grad)
+        total = sum(parameter.numel() for parameter in parameters)
         layers = quantity(_layers(self.job.model), "layer")
         text = f"{layers}, {quantity(total, 'parameter', form=',')}"
         return text + (f", {frozen:,} of them frozen" if frozen else "")
@@ -75,8 +75,9 @@ def _name(data: Any) -> str:
 
 
 def _layers(model: nn.Module) -> int:
-    """The layers of a config's model as often as they are made, without what only holds others."""
-    layers = [one for one in model.modules() if "layer_title" in vars(one)]
+    """Count the layers of a config's model; a layer that only holds others does not count."""
+    layers = [layer for layer in model.modules() if "layer_title" in vars(layer)]
     return sum(
-        not any("layer_title" in vars(inner) for inner in list(one.modules())[1:]) for one in layers
+        not any("layer_title" in vars(inner) for inner in list(layer.modules())[1:])
+        for layer in layers
     )

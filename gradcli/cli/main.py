@@ -22,23 +22,23 @@ from gradcli.registry import did_you_mean
 from gradcli.train.launcher import is_first
 
 COMMANDS = {
-    "init": "Write a first config, from a template or your own data.",
-    "train": "Train a new run from a config.",
+    "init": "Write a config from a template or for your own data.",
+    "train": "Train a model from a config.",
     "resume": "Continue a run exactly where it stopped.",
-    "eval": "Measure a run on a split of its data.",
-    "predict": "Apply a run to files.",
-    "export": "Write the weights of a run for other programs.",
-    "compare": "Compare runs, and say why their bits differ.",
+    "eval": "Evaluate a run on a split of its data.",
+    "predict": "Predict for new files, or continue a text.",
+    "export": "Export the weights of a run for other programs.",
+    "compare": "Compare runs and explain why their results differ.",
     "runs": "List all runs; `runs clean` removes old ones.",
-    "data": "List, make, verify and remove prepared data.",
-    "report": "Write one HTML page on a run.",
-    "watch": "Show that page in a browser while the run goes on.",
-    "plan": "Tell what a training will need, before it begins.",
-    "check": "Find every mistake in configs, without training.",
-    "explain": "Say what a key, a name or the code of an error means.",
-    "bench": "Measure kernels and training steps.",
-    "gradcheck": "Prove each op's gradient in float64.",
-    "ops": "List the declared ops.",
+    "data": "List, prepare, verify and remove cached data.",
+    "report": "Write an HTML report on a run.",
+    "watch": "Show the report of a run in a browser while it trains.",
+    "plan": "Estimate memory, work and time before training.",
+    "check": "Check configs for mistakes without training.",
+    "explain": "Explain a key, a name or an error code.",
+    "bench": "Benchmark kernels and training steps.",
+    "gradcheck": "Check the gradient of each op in float64.",
+    "ops": "List all ops.",
     "doctor": "Show compiler, instruction set, devices and versions.",
 }
 
@@ -93,20 +93,20 @@ class CommandTable(click.Group):
     cls=CommandTable,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit codes: 0 ok, 1 a bug in gradcli, 2 usage or config, 3 data, 4 device or memory, "
-    "5 numbers, 6 an expectation missed, 7 checkpoint or run, 75 stopped with a checkpoint, "
+    "5 numbers, 6 a missed expectation, 7 checkpoint or run, 75 stopped with a checkpoint, "
     "130 interrupted.",
 )
 @options.color
 @click.version_option(__version__, prog_name="gradcli", message="%(prog)s %(version)s")
 @click.pass_context
 def cli(ctx: click.Context) -> None:
-    """Train neural networks from YAML, over a small deep-learning engine of its own."""
+    """Train neural networks from YAML files, with a small deep-learning engine of its own."""
     if not ctx.obj:  # it asks for help
         launchers.begin(ctx.invoked_subcommand)
 
 
 def run(args: Sequence[str]) -> int:
-    """Carry out one command line; every way in which it ends becomes an exit code here."""
+    """Run one command line; every outcome becomes an exit code here."""
     if completion.VARIABLE in os.environ:
         return completion.answer(cli)
     output.never_fail_on_characters()
@@ -128,7 +128,7 @@ def run(args: Sequence[str]) -> int:
         output.say_aside("interrupted")
         return launchers.leave(INTERRUPTED)
     except Exception as error:  # the last door: nothing may leave as a raw traceback
-        return _ended(error, arguments)
+        return _handle(error, arguments)
 
 
 def _invoked(arguments: list[str]) -> int:
@@ -145,11 +145,11 @@ def _invoked(arguments: list[str]) -> int:
     return code
 
 
-def _watch(what: str, done: int, total: int | None, unit: str) -> None:
-    """Show how far long work on data has come."""
+def _watch(what: str, progress: int, total: int | None, unit: str) -> None:
+    """Show the progress of long work on data."""
     from gradcli.cli import data_bar
 
-    data_bar.watch(what, done, total, unit)
+    data_bar.watch(what, progress, total, unit)
 
 
 def _drop_output() -> None:
@@ -157,13 +157,13 @@ def _drop_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
-def _ended(error: Exception, arguments: list[str]) -> int:
+def _handle(error: Exception, arguments: list[str]) -> int:
     problem: GradcliError
     if "--debug" in arguments:
         output.traceback(error)
     if isinstance(error, click.ClickException):
-        called = " ".join(["gradcli", *(name for name in arguments[:1] if name in COMMANDS)])
-        problem = output.usage_error(error, called)
+        command = " ".join(["gradcli", *(name for name in arguments[:1] if name in COMMANDS)])
+        problem = output.usage_error(error, command)
     elif isinstance(error, GradcliError):
         problem = error
         output.name_own_code(error)

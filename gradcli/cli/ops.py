@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @options.json
 @options.basic
 def command(name: str | None, markdown: bool, stub: str | None, as_json: bool) -> None:
-    """List the declared ops, or show the one called NAME."""
+    """List all ops, or show the op NAME."""
     from gradcli.engine import describe, stubs
 
     if markdown or stub:
@@ -41,20 +41,20 @@ def command(name: str | None, markdown: bool, stub: str | None, as_json: bool) -
     if name is not None and name not in rows:
         hint = did_you_mean(name, rows, "`gradcli ops` lists them all")
         raise ConfigError(f"no op is called '{name}'; {hint}", code="E102")
-    chosen = list(rows.values()) if name is None else [rows[name]]
+    selection = list(rows.values()) if name is None else [rows[name]]
     if as_json:
-        output.say_json({"ops": [row.as_object() for row in chosen]})
+        output.say_json({"ops": [row.as_object() for row in selection]})
     elif name is None:
-        _show_all(chosen)
+        _show_all(selection)
     else:
-        _show_one(chosen[0])
+        _show_one(selection[0])
 
 
 def _show_all(rows: list[describe.Facts]) -> None:
     columns = (Column(22, "name", gap=2), Column(1, "text"))
-    shown = lines(columns, [(row.name, row.meaning) for row in rows], output.width(sys.stdout))
+    texts = lines(columns, [(row.name, row.meaning) for row in rows], output.width(sys.stdout))
     family = ""
-    for row, line in zip(rows, shown, strict=True):
+    for row, line in zip(rows, texts, strict=True):
         if row.family != family:
             output.say(("" if not family else "\n") + row.family)
             family = row.family

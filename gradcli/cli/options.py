@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from gradcli.cli import completion, garbage, launchers, output
-from gradcli.devices import DEVICES, parsed, shown
+from gradcli.devices import DEVICES, name_of, parsed
 from gradcli.errors import DeviceError, OptionError
 from gradcli.numerals import SMALLEST, becomes_zero
 from gradcli.wording import quantity
 
 if TYPE_CHECKING:  # imported when a command needs it
     from gradcli.config.room import Room
-    from gradcli.config.trained import Trained
+    from gradcli.config.trained import TrainedRun
     from gradcli.config.trust import Trust
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -32,7 +32,7 @@ UNITS = {
 }
 
 
-class _Named(click.Path):
+class _NonEmptyPath(click.Path):
     """A path that is not empty: Path("") is the current folder, which nobody asked for."""
 
     def convert(
@@ -44,7 +44,7 @@ class _Named(click.Path):
         return super().convert(value, parameter, ctx)
 
 
-path = _Named(path_type=Path)
+path = _NonEmptyPath(path_type=Path)
 
 
 class Finite(click.FloatRange):
@@ -115,14 +115,14 @@ def _isa(ctx: click.Context, parameter: click.Parameter, value: str | None) -> N
 
 
 def device_name(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
-    """A callback: the engine's name of a device, even an absent one; `metavar` lists the kinds."""
+    """Callback: the engine's name of a device, even an absent one; `metavar` lists the kinds."""
     (kind, colon, index), choice = value.partition(":"), str(parameter.metavar).split("|")
     if kind.lower() not in choice:
         raise click.BadParameter(
             f"'{value}' is not one of {', '.join(choice)}; the second GPU is cuda:1", ctx, parameter
         )
     try:
-        return shown(*parsed(kind.lower() + colon + index, "--device"))
+        return name_of(*parsed(kind.lower() + colon + index, "--device"))
     except OptionError as error:
         raise click.BadParameter(error.message.partition(": ")[2], ctx, parameter) from None
 
@@ -138,7 +138,7 @@ def _device(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
 
 
 def _of_rank(kind: str) -> str:
-    """The GPU of this rank: those of a host belong to its ranks in order.
+    """The GPU of this rank; the GPUs of a host go to its ranks in order.
 
     Raises:
         DeviceError: E803, the host has more ranks than GPUs.
@@ -160,7 +160,7 @@ def _of_rank(kind: str) -> str:
                 f"--device {kind}:0",
             ),
         )
-    return shown(kind, group.local_rank)
+    return name_of(kind, group.local_rank)
 
 
 def why_not(device: str) -> str:
@@ -190,13 +190,13 @@ color = click.option(
     type=click.Choice(output.COLORS),
     metavar="|".join(output.COLORS),
     expose_value=False,
-    help="Whether the screen has colour; `auto` asks the terminal, and NO_COLOR.  [default: auto]",
+    help="Colour the output; `auto` asks the terminal and NO_COLOR.  [default: auto]",
 )
 threads = click.option(
     "--threads",
     metavar="N",
     callback=_threads,
-    help="Threads that compute; the result does not depend on it.  [default: all cores]",
+    help="Use N threads; the results are the same for any N.  [default: all cores]",
 )
 # The command gets the name of a device that exists.
 device = click.option(
@@ -205,8 +205,8 @@ device = click.option(
     shell_complete=completion.choices("auto", *DEVICES),
     default="auto",
     callback=_device,
-    help="Where to compute; `auto` takes a GPU where one can be used, and says so; `cuda:1` "
-    "is the second one.  [default: auto]",
+    help="Compute on this device; `auto` uses a GPU if there is one, `cuda:1` is the second GPU.  "
+    "[default: auto]",
 )
 # Chosen as long as the command runs, and before the config is read.
 isa = click.option(
@@ -214,22 +214,22 @@ isa = click.option(
     metavar="NAME",
     callback=_isa,
     expose_value=False,
-    help="The instruction set of the CPU's kernels, one of those that `gradcli doctor` shows; the "
-    "last bits depend on it.  [default: the fastest]",
+    help="Use the CPU kernels of this instruction set; `gradcli doctor` lists them. Results differ "
+    "between them in the last bits.  [default: the fastest]",
 )
 runs = click.option(
     "--runs",
     type=path,
     default=Path("runs"),
     metavar="DIR",
-    help="The folder of all runs.  [default: runs]",
+    help="Folder that holds all runs.  [default: runs]",
 )
 # The command gets bytes.
 memory = click.option(
     "--memory",
     metavar="SIZE",
     callback=_memory,
-    help="What the training may take, such as 8GB or 512MiB.",
+    help="Memory that the training may use, such as 8GB or 512MiB.",
 )
 overrides = click.option(
     "-s",
@@ -238,10 +238,10 @@ overrides = click.option(
     multiple=True,
     metavar="KEY=VALUE",
     shell_complete=completion.keys,
-    help="Replace a value of the config, such as optim.lr=3e-4.",
+    help="Override a config value, such as optim.lr=3e-4.",
 )
 no_report = click.option(
-    "--no-report", is_flag=True, help="Write no report.html into the run at its end."
+    "--no-report", is_flag=True, help="Do not write report.html at the end of the run."
 )
 
 
@@ -259,13 +259,13 @@ verify_data = click.option(
     is_flag=True,
     callback=_verify_data,
     expose_value=False,
-    help="Hash all files of the data and all prepared data, known ones too.",
+    help="Hash all data files and prepared data again, even if they look unchanged.",
 )
 # The command gets a bool, of which `trust` makes who decides.
 trust_code = click.option(
     "--trust-code",
     is_flag=True,
-    help="Run own code (`code:`) that no training of yours ran: it can do whatever you can.",
+    help="Run the config's Python code (`code:`) even if it is new; it can do anything you can.",
 )
 
 
@@ -288,8 +288,8 @@ def count(
     return click.option(name, type=kind, default=default, metavar=metavar, help=help + ends)
 
 
-def trained(function: Callable[..., Any]) -> Any:
-    """Which weights of the argument RUN, and where they compute; the command gets what opens it."""
+def with_run(function: Callable[..., Any]) -> Any:
+    """Add the options of the argument RUN; the command gets a function that opens it."""
 
     @wraps(function)
     def command(
@@ -301,9 +301,9 @@ def trained(function: Callable[..., Any]) -> Any:
         trust_code: bool,
         threads: int | None,
         device: str,
-        **others: Any,
+        **keywords: Any,
     ) -> Any:
-        def open_run(with_data: bool) -> Trained:
+        def open_run(with_data: bool) -> TrainedRun:
             from gradcli.config.trained import open_trained
             from gradcli.train.published.folder import is_published
             from gradcli.train.run_name import find
@@ -312,11 +312,11 @@ def trained(function: Callable[..., Any]) -> Any:
                 from gradcli.config.published_model import open_published  # few open one
 
                 compute_on(device, threads)
-                trained = open_published(Path(run), device)
+                trained_run = open_published(Path(run), device)
             else:
                 path, which = find(runs, run, checkpoint)
                 compute_on(device, threads)
-                trained = open_trained(
+                trained_run = open_trained(
                     path,
                     which,
                     device,
@@ -324,23 +324,23 @@ def trained(function: Callable[..., Any]) -> Any:
                     with_data=with_data,
                     trust=trust(trust_code),
                 )
-            for note in trained.notes:
+            for note in trained_run.notes:
                 output.say_aside(note)
-            return trained
+            return trained_run
 
-        return function(*args, open_run=open_run, **others)
+        return function(*args, open_run=open_run, **keywords)
 
     which = click.option(
         "--checkpoint",
         metavar="best|last|STEP",
         shell_complete=completion.checkpoints,
-        help="Which checkpoint; RUN@best says the same.  "
-        "[default: best where the run keeps one, else last]",
+        help="Use this checkpoint; RUN@best is short for --checkpoint best.  "
+        "[default: best if the run keeps one, else last]",
     )
     whole = click.option(
         "--partial",
         is_flag=True,
-        help="Use the tensors that fit the model, and list what is skipped.",
+        help="Load only the tensors that fit the model; list the rest.",
     )
     return which(whole(trust_code(runs(common(command)))))
 
@@ -358,26 +358,26 @@ def is_written(ctx: click.Context, name: str) -> bool:
 
 
 def compute_on(device: str, threads: int | None) -> int:
-    """Start so many threads, None for one a core; a warning where the machine grants fewer.
+    """Start the threads, one per core for None; warn if the machine grants fewer.
 
-    A GPU is named, for `auto` may have chosen it.
+    A GPU is named on stderr, since `auto` may have picked it.
     """
     if device != "cpu":
         output.say_aside(f"computing on {device}")
     garbage.usual()
     from gradcli.engine.device import cpu
 
-    wanted = threads or min(cpu.available_threads(), MAX_THREADS)
+    number = threads or min(cpu.available_threads(), MAX_THREADS)
     granted = cpu.threads() if threads is None else cpu.set_threads(threads)
-    if granted < wanted:
+    if granted < number:
         output.say_aside(
-            f"warning: asked for {quantity(wanted, 'thread')}, the machine grants {granted}"
+            f"warning: asked for {quantity(number, 'thread')}, the machine grants {granted}"
         )
     return granted
 
 
 def room(device: str, memory: int | None = None) -> Room:
-    """The memory that a training on a device has to fit in: what is free, or less where asked."""
+    """The memory that a training on a device must fit in: what is free, or `memory` if less."""
     from gradcli.config.room import HERE, Room, allowance
 
     def free() -> int | None:
@@ -389,8 +389,8 @@ def room(device: str, memory: int | None = None) -> Room:
     there = HERE if device == "cpu" else Room(f"device '{device}'", free, device=device)
     if memory is None:
         return there
-    given, most = allowance(memory, device), there.free()
-    return given if most is None or memory - given.process < most else there
+    budget, most = allowance(memory, device), there.free()
+    return budget if most is None or memory - budget.process < most else there
 
 
 def compared_device(what: str) -> Callable[[F], F]:

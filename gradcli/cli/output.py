@@ -15,7 +15,7 @@ from typing import Any, Literal, TextIO
 import click
 
 from gradcli import own
-from gradcli.cells import cells, printable, window, wrapped
+from gradcli.cells import cells, printable, window, wrap
 from gradcli.errors import (
     ConfigError,
     GradcliError,
@@ -96,7 +96,7 @@ def has_color(stream: TextIO | None) -> bool:
     return os.environ.get("TERM") != "dumb" and is_terminal(stream)
 
 
-def painted(text: str, ink: Ink | None, stream: TextIO | None) -> str:
+def paint(text: str, ink: Ink | None, stream: TextIO | None) -> str:
     """The text with its first word in colour, where the stream has it.
 
     Measure and break a text before: what this adds takes no cells.
@@ -116,8 +116,8 @@ def never_fail_on_characters() -> None:
 
 
 def say(text: str = "", ink: Ink | None = None, indent: int = 2) -> None:
-    """Lines of the result, on stdout; a terminal gets them broken between words."""
-    say_as_is(painted(_fitted(text, width(sys.stdout), indent), ink, sys.stdout))
+    """Print lines of the result to stdout; on a terminal, break them between words."""
+    say_as_is(paint(_fit(text, width(sys.stdout), indent), ink, sys.stdout))
 
 
 def say_as_is(text: str) -> None:
@@ -141,9 +141,9 @@ def say_json(value: Mapping[str, object]) -> None:
 
 
 def aside(text: str, ink: Ink | None = None, indent: int = 2) -> str:
-    """Lines beside the result as stderr shows them: what begins with `warning:` stands out."""
+    """Format lines for stderr; a line that begins with `warning:` stands out."""
     ink = "warning" if text.startswith("warning:") else ink
-    return painted(_fitted(text, width(sys.stderr), indent), ink, sys.stderr)
+    return paint(_fit(text, width(sys.stderr), indent), ink, sys.stderr)
 
 
 def say_aside(text: str, ink: Ink | None = None, indent: int = 2) -> None:
@@ -161,7 +161,7 @@ def say_rows_aside(rows: Iterable[tuple[str, str]]) -> None:
 def say_commands_aside(label: str, commands: Iterable[str]) -> None:
     """Command lines below each other behind a label, on stderr; whole, for they are copied."""
     for command in () if _only_errors else commands:
-        _say_aside_as_is(f"{painted(f'{label:<{LABEL}}', 'heading', sys.stderr)}{command}")
+        _say_aside_as_is(f"{paint(f'{label:<{LABEL}}', 'heading', sys.stderr)}{command}")
         label = ""
 
 
@@ -175,12 +175,12 @@ def _say_aside_as_is(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
 
 
-def _fitted(text: str, columns: int | None, indent: int = 2) -> str:
-    """The text for a terminal: names out of data must not steer it, and lines fit it."""
+def _fit(text: str, columns: int | None, indent: int = 2) -> str:
+    """Prepare a text for a terminal: escape control characters and break long lines."""
     if columns is None:
         return text
     lines = map(printable, text.split("\n"))
-    return "\n".join(part for line in lines for part in wrapped(line, columns, indent))
+    return "\n".join(part for line in lines for part in wrap(line, columns, indent))
 
 
 def traceback(error: BaseException) -> None:
@@ -264,11 +264,11 @@ def warnings(problems: Iterable[GradcliError]) -> None:
 
 
 def _say_problem(problem: GradcliError, kind: str, ink: Ink) -> None:
-    """A problem with its kind and its carets in colour."""
+    """Print a problem with its kind and its carets in colour."""
     encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
-    text = rendered(problem, kind, width(sys.stderr), encoding)
-    first, *others = painted(text, ink, sys.stderr).split("\n")
-    _say_aside_as_is("\n".join([first, *(_with_carets(line, ink) for line in others)]))
+    text = render(problem, kind, width(sys.stderr), encoding)
+    first, *rest = paint(text, ink, sys.stderr).split("\n")
+    _say_aside_as_is("\n".join([first, *(_with_carets(line, ink) for line in rest)]))
 
 
 def _with_carets(line: str, ink: Ink) -> str:
@@ -293,17 +293,17 @@ def as_object(problem: GradcliError) -> dict[str, Any]:
     }
 
 
-def rendered(
+def render(
     problem: GradcliError, kind: str = "error", columns: int | None = None, encoding: str = "utf-8"
 ) -> str:
-    """The message, its place with the source line and a caret, and the ways out.
+    """The message, the source line with a caret, and the notes.
 
-    With `columns` every line fits them: prose is broken between words, and of the source line a
-    part around the caret is shown.
+    With `columns`, every line fits: prose is broken between words, and a long source line is cut
+    around the caret.
     """
 
     def prose(line: str, indent: int) -> list[str]:
-        return wrapped(printable(LONG_WORD.sub(r"\1...\2", line), encoding), columns, indent)
+        return wrap(printable(LONG_WORD.sub(r"\1...\2", line), encoding), columns, indent)
 
     lines = prose(f"{kind}[{problem.code}] {problem.message}", 2)
     place = problem.place
@@ -321,7 +321,7 @@ def rendered(
 
 
 def _source(place: Place, caret: str, columns: int | None, encoding: str) -> list[str]:
-    """The source line, or what a terminal can show of it, and what points at the mistake."""
+    """The source line, or the part of it that fits, and a caret at the mistake."""
     margin = " " * len(str(place.line))
     room = columns and max(columns - len(margin) - 3, 1)
     part = window(place.text, place.column - 1, place.width, room, encoding)
@@ -334,4 +334,4 @@ def _source(place: Place, caret: str, columns: int | None, encoding: str) -> lis
         return [lines[0], f"{lines[1]} {caret}"]
     # Below the caret, as far to the right as it fits.
     remark = " " * max(0, min(part.start, room - cells(caret))) + caret
-    return [*lines, *(f"{margin} | {line}" for line in wrapped(remark, room, 0))]
+    return [*lines, *(f"{margin} | {line}" for line in wrap(remark, room, 0))]

@@ -29,7 +29,7 @@ USES = {"train": "train", "eval": "gradcli eval", "predict": "gradcli predict"}
     "--time",
     "timed",
     is_flag=True,
-    help="Make some steps and evaluate some batches, and tell how long the run will take.",
+    help="Time a few steps and evaluations, and estimate how long the run will take.",
 )
 @options.overrides
 @options.trust_code
@@ -46,15 +46,15 @@ def command(
     threads: int | None,
     device: str,
 ) -> None:
-    """Tell what training CONFIGS will need: work and memory by layer, steps, disk; no step is made.
+    """Estimate what training CONFIGS needs: steps, disk, and work and memory by layer.
 
-    With --memory also the largest batch that fits.
+    No step runs unless --time is given. With --memory, also find the largest batch that fits.
     """
     options.compute_on(device, threads)
     code, objects = 0, []
     for path in configs:
         try:
-            one = _plan_of(path, overrides, trust_code, memory, timed, device)
+            plan = _plan_of(path, overrides, trust_code, memory, timed, device)
         except GradcliError as error:  # the other configs are planned all the same
             output.name_own_code(error)
             code = code or error.exit_code
@@ -62,9 +62,9 @@ def command(
             if not as_json:
                 output.errors(members(error), error.exit_code, as_json=False)
             continue
-        objects.append({**one, "ok": True})
+        objects.append({**plan, "ok": True})
         if not as_json:
-            _show(one, device)
+            _show(plan, device)
     if as_json:
         output.say_json({"configs": objects, "exit_code": code})
     ctx.exit(code)
@@ -113,43 +113,43 @@ def _room_of(config: Config, memory: int, device: str) -> dict[str, Any]:
 # What is shown.
 
 
-def _show(one: Mapping[str, Any], device: str) -> None:
-    steps, per_epoch = one["steps"], one["steps_per_epoch"]
-    output.say(f"{one['config']}: {one['name']}, {quantity(steps, 'step')}", "heading")
-    if "model" in one:
-        for line in _layers(one, output.width(sys.stdout)):
+def _show(plan: Mapping[str, Any], device: str) -> None:
+    steps, per_epoch = plan["steps"], plan["steps_per_epoch"]
+    output.say(f"{plan['config']}: {plan['name']}, {quantity(steps, 'step')}", "heading")
+    if "model" in plan:
+        for line in _layers(plan, output.width(sys.stdout)):
             output.say(line)
-        for line in _memory(one["memory"], device):
+        for line in _memory(plan["memory"], device):
             output.say(line, indent=8)
-    for reason in filter(None, (one.get("why_not_captured"), one.get("why_not_planned"))):
+    for reason in filter(None, (plan.get("why_not_captured"), plan.get("why_not_planned"))):
         output.say(f"eager: {reason}", "warning", indent=8)
     output.say(f"steps: {per_epoch:,} an epoch, {steps:,} in all")
-    disk = one["checkpoints"]
+    disk = plan["checkpoints"]
     at_once = quantity(disk["count"], "checkpoint")
     output.say(f"disk: {at_once} at a time, {byte_size(disk['bytes'])} together")
-    if one["first_loss"] is not None:
-        output.say(f"first loss: about {one['first_loss']:.4g}")
-    if "room" in one:
-        output.say(_room(one["room"]))
-    if "time" in one:
-        output.say(_time(one["time"]), indent=8)
+    if plan["first_loss"] is not None:
+        output.say(f"first loss: about {plan['first_loss']:.4g}")
+    if "room" in plan:
+        output.say(_room(plan["room"]))
+    if "time" in plan:
+        output.say(_time(plan["time"]), indent=8)
 
 
-def _layers(one: Mapping[str, Any], width: int | None) -> list[str]:
+def _layers(plan: Mapping[str, Any], width: int | None) -> list[str]:
     from gradcli.bench.sheet import branches
 
-    whole = [*one["model"], *one["parts"].values()]
+    whole = [*plan["model"], *plan["parts"].values()]
     total = {key: sum(work[key] for work in whole) for key in _FIGURES}
     units = {key: _unit(number) for key, number in total.items()}
     heads = [_FIGURES[key].format(prefix) for key, (prefix, _) in units.items()]
     rows: list[Sequence[str]] = [("", "", "output", "parameters", *heads)]
-    for branch, depth in branches(one["model"]):
+    for branch, depth in branches(plan["model"]):
         output_shape = "x".join(map(str, branch["output"]))
         title = "  " * depth + branch["title"]
         parameters = f"{branch['parameters']:,}"
         rows.append((branch["index"], title, output_shape, parameters, *_work(branch, units)))
-    rows += [("", name, "", "", *_work(work, units)) for name, work in one["parts"].items()]
-    count = sum(branch["parameters"] for branch in one["model"])
+    rows += [("", name, "", "", *_work(work, units)) for name, work in plan["parts"].items()]
+    count = sum(branch["parameters"] for branch in plan["model"])
     rows.append(("total", "", "", f"{count:,}", *_work(total, units)))
     columns = (
         Column(5, "name", gap=0),

@@ -15,7 +15,7 @@ from gradcli.errors import ConfigError
 from gradcli.wording import quantity
 
 if TYPE_CHECKING:
-    from gradcli.config.trained import Trained
+    from gradcli.config.trained import TrainedRun
     from gradcli.train.generate import Sampling
 
 OF_FILES = ("top", "out", "overwrite")
@@ -50,70 +50,70 @@ def _not_empty(
     "--out",
     type=options.path,
     metavar="FILE",
-    help="Write the predictions to FILE.jsonl (one JSON object a line) or FILE.csv.",
+    help="Write the predictions to FILE.jsonl (one JSON object per line) or FILE.csv.",
 )
-@click.option("--overwrite", is_flag=True, help="Let --out replace a file that is there.")
-@click.option("--prompt", metavar="TEXT", help="Continue TEXT; for models of text.")
-@options.count("--tokens", "N", "How many tokens to write, such as characters.", 300)
+@click.option("--overwrite", is_flag=True, help="Let --out replace an existing file.")
+@click.option("--prompt", metavar="TEXT", help="Continue TEXT with a text model.")
+@options.count("--tokens", "N", "Generate N tokens, such as characters.", 300)
 @click.option(
     "--temperature",
     type=options.Finite(min=0),
     default=1.0,
     metavar="T",
-    help="Lower is more conservative; 0 always picks the likeliest.  [default: 1]",
+    help="Lower is more conservative; 0 always picks the likeliest token.  [default: 1]",
 )
 @options.count("--top-k", "K", "Sample from the K likeliest tokens.")
 @click.option(
     "--top-p",
     type=options.Finite(min=0, max=1, min_open=True),
     metavar="P",
-    help="Sample from the fewest whose probabilities add up to P.",
+    help="Sample from the smallest set of tokens whose probabilities add up to P.",
 )
 @click.option(
     "--repetition-penalty",
     type=options.Finite(min=0, min_open=True),
     default=1.0,
     metavar="R",
-    help="Divide logits of what was written by R, or multiply those below 0.  [default: 1]",
+    help="Divide the logits of repeated tokens by R (multiply negative ones).  [default: 1]",
 )
 @click.option(
     "--stop",
     multiple=True,
     callback=_not_empty,
     metavar="TEXT",
-    help="End right before TEXT; may be repeated.",
+    help="Stop before TEXT; may be repeated.",
 )
 @click.option(
     "--stop-token",
     multiple=True,
     callback=_not_empty,
     metavar="TOKEN",
-    help="End at this token of the tokenizer; may be repeated.",
+    help="Stop at this token of the tokenizer; may be repeated.",
 )
 @click.option(
     "--ignore-end",
     is_flag=True,
-    help="Go on behind the end of a document, which a tokenizer marks.",
+    help="Continue past the tokenizer's end-of-document token.",
 )
-@options.count("--samples", "N", "Write N texts in one batch.", 1)
+@options.count("--samples", "N", "Generate N texts in one batch.", 1)
 @click.option(
     "--seed",
     type=int,
     default=0,
     metavar="S",
-    help="The same seed gives the same text; text i of several has S + i.  [default: 0]",
+    help="Seed of the sampling; text i of --samples uses S + i.  [default: 0]",
 )
 @click.option(
     "--cache-bf16",
     is_flag=True,
-    help="Keep keys and values in bfloat16: half the memory, rounded and slower.",
+    help="Cache keys and values in bfloat16: half the memory, but rounded and slower.",
 )
-@options.trained
+@options.with_run
 @click.pass_context
 def command(
     ctx: click.Context,
     /,
-    open_run: Callable[[bool], Trained],
+    open_run: Callable[[bool], TrainedRun],
     files: tuple[Path, ...],
     top: int,
     out: Path | None,
@@ -122,14 +122,14 @@ def command(
     as_json: bool,
     **sampling: Any,
 ) -> None:
-    """Apply RUN to FILES, a line for each sample. RUN is a path, a run's name or `last`.
+    """Predict every sample in FILES with RUN, one line per sample.
 
-    RUN@best, RUN@last or RUN@STEP names one of its checkpoints.
+    RUN is a path, a run's name or `last`; RUN@best, RUN@last or RUN@STEP names a checkpoint.
 
     A line has the file, the sample's index in it, the label and its probability (for
     regression, the values; for text, the token that follows the sample).
 
-    With --prompt, a model of text continues TEXT, token by token.
+    With --prompt, a text model continues the given text.
     """
     _check_usage(ctx, bool(files), prompt is not None)
     from gradcli.cli import predictions
@@ -137,16 +137,16 @@ def command(
 
     if out is not None:
         predictions.check_target(out, overwrite)
-    trained = open_run(False)
-    _say_weights(trained, as_json)
+    run = open_run(False)
+    _say_weights(run, as_json)
     if prompt is not None:
         from gradcli.train.generate import Sampling
 
-        _write_on(trained, prompt, Sampling(**sampling), as_json)
+        _write_on(run, prompt, Sampling(**sampling), as_json)
         return
-    if top > 1 and trained.job.dataset.facts.classes is None:
+    if top > 1 and run.job.dataset.facts.classes is None:
         raise ConfigError(f"--top {top}: this run predicts values, there are no classes to rank")
-    predictor = Predictor(trained.job)
+    predictor = Predictor(run.job)
     predictions.check_apart(out, predictor, files)
     records = predictor.files(files, top, output.say_aside)
     if out is not None:
@@ -156,24 +156,24 @@ def command(
         else:
             output.say(f"{quantity(count, 'sample')} in {out}")
     elif as_json:
-        output.say_json({**_head(trained), "predictions": list(records)})
+        output.say_json({**_head(run), "predictions": list(records)})
     else:
         width = output.width(sys.stdout)
         for record in records:
             output.say(predictions.line(record, width))
 
 
-def _say_weights(trained: Trained, as_json: bool) -> None:
-    """Whose answers follow; an answer in JSON has it in itself."""
+def _say_weights(run: TrainedRun, as_json: bool) -> None:
+    """Print which weights answer; a JSON answer says it itself."""
     from gradcli.cli.weights import weights
 
     if not as_json:
-        output.say_aside(f"{trained.path}: {weights(trained)}")
+        output.say_aside(f"{run.path}: {weights(run)}")
 
 
-def _head(trained: Trained) -> dict[str, Any]:
-    """What an answer in JSON begins with: which weights gave it."""
-    return {"run": str(trained.path), "step": trained.meta.step}
+def _head(run: TrainedRun) -> dict[str, Any]:
+    """The first keys of a JSON answer: which weights gave it."""
+    return {"run": str(run.path), "step": run.meta.step}
 
 
 def _check_usage(ctx: click.Context, files: bool, prompt: bool) -> None:
@@ -188,12 +188,12 @@ def _check_usage(ctx: click.Context, files: bool, prompt: bool) -> None:
         raise click.UsageError("--overwrite goes with --out", ctx)
 
 
-def _write_on(trained: Trained, prompt: str, how: Sampling, as_json: bool) -> None:
-    """The prompt and what the model writes behind it, the first text as it comes."""
+def _write_on(run: TrainedRun, prompt: str, how: Sampling, as_json: bool) -> None:
+    """Print the prompt and its continuation; the first text appears as it is generated."""
     from gradcli.train.generate import Texts, remark
 
-    texts = Texts(trained.job, prompt, how)
-    note = remark(trained.job)
+    texts = Texts(run.job, prompt, how)
+    note = remark(run.job)
     if note:
         output.say_aside(note)
     began = time.perf_counter()
@@ -202,17 +202,17 @@ def _write_on(trained: Trained, prompt: str, how: Sampling, as_json: bool) -> No
         seconds = time.perf_counter() - began
         answer = {"text": whole[0]} if how.samples == 1 else {"texts": whole}
         figures = {"tokens": texts.tokens, "seconds": round(seconds, 4)}
-        output.say_json({**_head(trained), "prompt": prompt, **answer, **figures})
+        output.say_json({**_head(run), "prompt": prompt, **answer, **figures})
         return
-    others: list[list[str]] = [[] for _ in range(1, how.samples)]
+    rest: list[list[str]] = [[] for _ in range(1, how.samples)]
     _begin_text(prompt, how, 0)
     for piece, *more in texts:
         output.say_part(piece)
-        for text, part in zip(others, more, strict=True):
+        for text, part in zip(rest, more, strict=True):
             text.append(part)
     seconds = time.perf_counter() - began
     output.say()
-    for number, text in enumerate(others, 1):
+    for number, text in enumerate(rest, 1):
         _begin_text(prompt, how, number)
         output.say_part("".join(text))
         output.say()

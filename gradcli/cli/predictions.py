@@ -27,14 +27,14 @@ Record = Mapping[str, Any]
 
 
 def line(record: Record, width: int | None = None) -> str:
-    """file, index, then label and probability of each class named, or the values; by tabs.
+    """File, index, then label and probability of each class, or the values, separated by tabs.
 
-    A row that is wider than a terminal of `width` is fitted to it.
+    A row that is wider than a terminal of `width` is shortened.
     """
     row = [shown(record["file"]), str(record["index"])]
     columns = [Column(0, "label", gap=0), Column(0)]
-    for place, one in enumerate(record.get("top", [])):
-        row += [shown(one["label"]), f"{one['probability']:.4f}"]
+    for place, guess in enumerate(record.get("top", [])):
+        row += [shown(guess["label"]), f"{guess['probability']:.4f}"]
         rank = 2 * place
         columns += [Column(0, "label", gap=2, rank=rank), Column(0, rank=rank and rank + 1)]
     for rank, value in enumerate(record.get("values", {}).values()):
@@ -108,16 +108,16 @@ def check_apart(out: Path | None, predictor: Predictor, files: Iterable[Path]) -
 
 
 def write(out: Path, records: Iterable[Record]) -> int:
-    """Write them in the form that the name ends in, whole or not at all; gives their number."""
+    """Write the records in the format of the file's suffix, all or nothing; return their number."""
     count = 0
 
-    def counted() -> Iterator[Record]:
+    def tally() -> Iterator[Record]:
         nonlocal count
         for record in records:
             count += 1
             yield record
 
-    lines = FORMS[out.suffix.lower()](counted())
+    lines = FORMS[out.suffix.lower()](tally())
     try:
         write_file(out, (text.encode("utf-8", "backslashreplace") for text in lines))
     except OSError as error:

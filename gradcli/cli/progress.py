@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gradcli.cells import cells, printable, shortened
+from gradcli.cells import cells, printable, shorten
 from gradcli.cli import output
 from gradcli.cli.options import compute_on
 from gradcli.table import Column, lines, shown_columns
@@ -111,7 +111,7 @@ class Progress:
     def sampled(self, step: int, prompt: str, text: str) -> None:
         """What a model of text wrote, on one line."""
         line = f"{self._position(step)}  sample: {' '.join(f'{prompt}{text}'.split())}"
-        self.note(shortened(printable(line), output.width(sys.stderr) or SAMPLE_CELLS))
+        self.note(shorten(printable(line), output.width(sys.stderr) or SAMPLE_CELLS))
 
     def saved(self, step: int, path: str) -> None:
         """Nothing: the end and the run's directory say where checkpoints are."""
@@ -176,17 +176,17 @@ def figures(metrics: Mapping[str, float]) -> str:
 
 
 def _lines(name: str, table: Table, classes: Sequence[str]) -> Iterator[str]:
-    """A list on one line, a matrix with a line for each row."""
-    named = classes or [str(number) for number in range(len(table))]
+    """Print a list on one line, a matrix with one line per row."""
+    labels = classes or [str(number) for number in range(len(table))]
     if not isinstance(table[0], list):
-        shares = (f"{one} {value:.4f}" for one, value in zip(named, table, strict=True))
+        shares = (f"{label} {value:.4f}" for label, value in zip(labels, table, strict=True))
         yield f"{name}  {'  '.join(shares)}"
         return
     width = output.width(sys.stdout)
-    rows = [(one, *map(str, row)) for one, row in zip(named, table, strict=True)]
+    rows = [(label, *map(str, row)) for label, row in zip(labels, table, strict=True)]
     longest = max(len(cell) for row in rows for cell in row[1:])
     columns = [
-        Column(max(map(cells, named)), "label", gap=2),
+        Column(max(map(cells, labels)), "label", gap=2),
         *(Column(longest, gap=1 + (number == 0), rank=number) for number in range(len(table))),
     ]
     answers = shown_columns(columns, rows, width) - 1
@@ -224,8 +224,8 @@ def _tables(result: Result) -> dict[str, object]:
     return {"tables": dict(result.tables), "classes": list(result.classes)}
 
 
-def _samples(measured: Measured) -> dict[str, object]:
-    return {"split": measured.split, "samples": measured.samples}
+def _samples(sample_info: Measured) -> dict[str, object]:
+    return {"split": sample_info.split, "samples": sample_info.samples}
 
 
 def say_result(result: Result, as_json: bool) -> None:

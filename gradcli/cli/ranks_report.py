@@ -21,7 +21,7 @@ LABEL = 11  # cells for the label of a row
 
 
 def ranks_report(group: Group, report: dict[str, Any]) -> dict[str, Any]:
-    """The ranks and their sums, the same on all of them; `report` is this rank's own."""
+    """Describe the ranks and time their sums; `report` is that of this rank."""
     from gradcli.engine import distributed
 
     own = {
@@ -40,7 +40,7 @@ def ranks_report(group: Group, report: dict[str, Any]) -> dict[str, Any]:
         "mpi": distributed.mpi_version(),
         "ranks": ranks,
         "sums": [_measure(group, size) for size in SIZES],
-        "ok": all(one["ok"] for one in gathered),
+        "ok": all(entry["ok"] for entry in gathered),
     }
 
 
@@ -74,28 +74,28 @@ def _milliseconds(group: Group, sums: Sum, count: int) -> float:
 
 
 def show(report: dict[str, Any]) -> None:
-    """The same in lines: ranks that are alike on a host share one."""
+    """Print the report as lines; ranks that are alike on a host share one."""
     ranks = report["ranks"]
     hosts: dict[tuple[str, ...], list[int]] = {}
-    for one in ranks:
+    for member in ranks:
         facts = (
-            one["host"],
-            quantity(one["cores"], "core") + " each",
-            one["instruction_set"],
-            ", ".join(one["devices"]),
-            "" if one["ok"] else "its kernels compute wrongly",
+            member["host"],
+            quantity(member["cores"], "core") + " each",
+            member["instruction_set"],
+            ", ".join(member["devices"]),
+            "" if member["ok"] else "its kernels compute wrongly",
         )
-        hosts.setdefault(facts, []).append(one["rank"])
-    count = quantity(len({one["host"] for one in ranks}), "host")
+        hosts.setdefault(facts, []).append(member["rank"])
+    count = quantity(len({member["host"] for member in ranks}), "host")
     output.say(f"{'ranks':<10} {len(ranks)} on {count}, {report['mpi']}", indent=LABEL)
-    for (host, *others), numbers in hosts.items():
-        words = ", ".join(fact for fact in others if fact)
+    for (host, *details), numbers in hosts.items():
+        words = ", ".join(fact for fact in details if fact)
         output.say(f"{'':<10} {host}: {_title(numbers)}, {words}", indent=LABEL)
     output.say(f"{'sums':<10} {'size':>10} {'exact':>12} {'library':>12}", indent=LABEL)
-    for one in report["sums"]:
-        size = one["bytes"]
+    for row in report["sums"]:
+        size = row["bytes"]
         text = f"{size >> 20} MiB" if size >> 20 else f"{size >> 10} KiB"
-        times = f"{one['exact_ms']:>9.3f} ms {one['library_ms']:>9.3f} ms"
+        times = f"{row['exact_ms']:>9.3f} ms {row['library_ms']:>9.3f} ms"
         output.say(f"{'':<10} {text:>10} {times}", indent=LABEL)
 
 

@@ -28,7 +28,7 @@ FORMS = ("html", "csv", "tensorboard")
     "target",
     type=options.path,
     metavar="FILE",
-    help="Where to write the page.  [default: report.html in the run]",
+    help="Write to FILE.  [default: report.html in the run]",
 )
 @click.option(
     "--to",
@@ -37,14 +37,14 @@ FORMS = ("html", "csv", "tensorboard")
     metavar="|".join(FORMS),
     shell_complete=completion.choices(*FORMS),
     default="html",
-    help="The page, or the log for other tools: metrics.csv, or a folder of event files.  "
+    help="Write an HTML page, or the log as metrics.csv or TensorBoard event files.  "
     "[default: html]",
 )
 @click.option(
     "--time",
     "timed",
     is_flag=True,
-    help="Measure the time of each layer, for the page; this needs the data.",
+    help="Add the time of each layer to the page; this needs the data.",
 )
 @options.trust_code
 @options.runs
@@ -59,10 +59,10 @@ def command(
     runs: Path,
     as_json: bool,
 ) -> None:
-    """Write one HTML page on RUN: curves, results, model, config.
+    """Write an HTML report on RUN: curves, results, model and config.
 
-    RUN is a path, a run's name (the newest of that name) or `last`. The page is made from the
-    run's files alone, needs no network, and can be opened, printed and passed on.
+    RUN is a path, a run's name (the newest of that name) or `last`. The page is a single file
+    that needs no network.
     """
     from gradcli.report.run_files import RunFiles
     from gradcli.train.run_name import find
@@ -95,7 +95,7 @@ def command(
 
 
 def _times(run: Path, trust_code: bool) -> Sequence[LayerTime]:
-    """The time of each layer on the CPU, of a step of the run's config."""
+    """Time each layer of the run's training step on the CPU."""
     from gradcli.bench import report
     from gradcli.config import build
     from gradcli.config.trained import load_run
@@ -106,12 +106,12 @@ def _times(run: Path, trust_code: bool) -> Sequence[LayerTime]:
     busy = report.disturbed(report.conditions("cpu"))
     if busy:
         output.say_aside(busy)
-    measured = report.of_config(build(config), config.model, STEPS, 0, compare=False, device="cpu")
-    if "layers" not in measured:  # a step that cannot be taken apart
+    figures = report.of_config(build(config), config.model, STEPS, 0, compare=False, device="cpu")
+    if "layers" not in figures:  # a step that cannot be taken apart
         output.say_aside(
-            f"warning: layers have no time of their own: {measured['why_not_captured']}"
+            f"warning: layers have no time of their own: {figures['why_not_captured']}"
         )
-    return layer_times(measured.get("layers", []))
+    return layer_times(figures.get("layers", []))
 
 
 @contextlib.contextmanager

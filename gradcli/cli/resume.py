@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 @click.option(
     "--allow-data-change",
     is_flag=True,
-    help="Continue even if the data files are not those of the checkpoint.",
+    help="Continue even if the data files have changed since the checkpoint.",
 )
 @click.option(
     "--allow-nonfinite",
     is_flag=True,
-    help="Continue even if the checkpoint's weights hold NaN or infinity.",
+    help="Continue even if the checkpoint's weights contain NaN or infinity.",
 )
 @options.no_report
 @options.overrides
@@ -56,9 +56,8 @@ def command(
 ) -> None:
     """Continue RUN: a path, a run's name (the newest of that name) or `last`.
 
-    -s may change the length of the training, and how often it logs and saves: -s
-    train.epochs=20. What changes the steps to come (optim.lr, schedule, train.clip and others)
-    is recorded as a fork.
+    Use -s to train longer (-s train.epochs=20), or to log and save more or less often. A change
+    to the coming steps (optim.lr, schedule, train.clip and others) is recorded as a fork.
     """
     from gradcli.engine import distributed
     from gradcli.train import directory as directories
@@ -103,17 +102,17 @@ def carry_on(
     manner: Manner,
     origins: Mapping[str, ValueOrigin] | None = None,
 ) -> None:
-    """Go on with a run, its config overridden; at these keys of it that is a fork.
+    """Continue a run with its config overridden; an override of one of `keys` is a fork.
 
-    What is overridden comes from the command line, unless `origins` say from where.
+    Overrides come from the command line unless `origins` says otherwise.
     """
     from gradcli.config import build
     from gradcli.config.trained import load_to_resume
     from gradcli.engine import distributed
 
-    path, room, allowed = directory.path, options.room(manner.device), manner.allow_data_change
+    path, room = directory.path, options.room(manner.device)
     with distributed.at_work():
-        config = load_to_resume(path, overrides, room, allowed, trust)
+        config = load_to_resume(path, overrides, room, manner.allow_data_change, trust)
         job = build(config)
     free = room.free()  # before the data is there
     if origins:
@@ -135,7 +134,7 @@ def carry_on(
                     reporter,
                     signals,
                     keys=keys,
-                    allow_data_change=allowed,
+                    allow_data_change=manner.allow_data_change,
                     allow_nonfinite=manner.allow_nonfinite,
                     max_steps=manner.max_steps,
                 )

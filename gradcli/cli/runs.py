@@ -28,7 +28,7 @@ _name = click.option(
     "--name",
     metavar="NAME",
     shell_complete=completion.run_names,
-    help="Only runs of this name.",
+    help="Only runs with this name.",
 )
 
 
@@ -38,14 +38,14 @@ _name = click.option(
     "--status",
     type=click.Choice(STATES),
     metavar="STATE",
-    help=f"Only runs of this state: {', '.join(STATES)}.",
+    help=f"Only runs in this state: {', '.join(STATES)}.",
 )
 @click.option(
     "--sort",
     "column",
     metavar="FIGURE",
     shell_complete=completion.choices(*SORTS),
-    help="A figure such as val.accuracy, the best first, or age, name, status, step, size.  "
+    help="Sort by a figure such as val.accuracy (best first), age, name, status, step or size.  "
     "[default: age]",
 )
 @options.runs
@@ -60,28 +60,28 @@ def command(
     runs: Path,
     as_json: bool,
 ) -> None:
-    """List all runs, the newest first; `gradcli runs clean` removes old ones."""
+    """List all runs, newest first; `gradcli runs clean` removes old ones."""
     if ctx.invoked_subcommand is not None:
         return
     from gradcli.train.run_list import named, runs_in, sorted_by
 
     every = runs_in(runs)
-    chosen = named(every, name, runs)
-    chosen = sorted_by([run for run in chosen if status in (None, run.status)], column)
+    selection = named(every, name, runs)
+    selection = sorted_by([run for run in selection if status in (None, run.status)], column)
     if as_json:
-        output.say_json({"runs": [_as_object(run) for run in chosen]})
-    elif chosen:
-        _show(chosen, column)
+        output.say_json({"runs": [_as_object(run) for run in selection]})
+    elif selection:
+        _show(selection, column)
     elif every:
         output.say(f"none of {quantity(len(every), 'run')} in {runs} is {status}")
     else:
         output.say(f"{runs} holds no runs yet; `gradcli train` makes one")
 
 
-@command.command("clean", short_help="Remove old runs; without --yes list them.")
-@options.count("--keep", "N", "So many of the newest runs of each name stay.", least=0)
+@command.command("clean", short_help="Remove old runs; without --yes, only list them.")
+@options.count("--keep", "N", "Keep the N newest runs of each name.", least=0)
 @_name
-@click.option("--yes", is_flag=True, help="Remove them; without it they are only listed.")
+@click.option("--yes", is_flag=True, help="Remove the runs instead of listing them.")
 @options.runs
 @options.json
 @options.basic
@@ -89,7 +89,10 @@ def command(
 def clean(
     ctx: click.Context, keep: int | None, name: str | None, yes: bool, runs: Path, as_json: bool
 ) -> None:
-    """Remove old runs; never one in use, the best of its name, or one that another began from."""
+    """Remove old runs.
+
+    Runs in use, the best run of each name and runs that others started from always stay.
+    """
     if keep is None:
         raise click.UsageError("--keep says how many runs of each name stay, such as --keep 3", ctx)
     outer = ctx.parent.params if ctx.parent else {}  # `runs --name X clean`
@@ -102,20 +105,20 @@ def clean(
     every = runs_in(runs)
     named(every, name, runs)
     cleaning = plan(every, keep, name)
-    gone: list[Run] = []
+    removals: list[Run] = []
     problems: list[GradcliError] = []
     for run in cleaning.go if yes else ():
         try:
             if remove(run.path):
-                gone.append(run)
+                removals.append(run)
         except RunError as error:
             problems.append(error)
     if yes:
         remove_left_over(runs)
     if as_json or outer.get("as_json"):
-        output.say_json(_cleaning_as_object(cleaning, gone))
+        output.say_json(_cleaning_as_object(cleaning, removals))
     else:
-        _show_cleaning(cleaning, gone if yes else None, runs)
+        _show_cleaning(cleaning, removals if yes else None, runs)
     if problems:
         raise ErrorGroup(problems)
 
@@ -130,8 +133,8 @@ def _refuse_choices_of_the_list(ctx: click.Context, outer: Mapping[str, Any]) ->
             )
 
 
-def _cleaning_as_object(cleaning: Cleaning, gone: Sequence[Run]) -> dict[str, Any]:
-    removed = {run.path for run in gone}
+def _cleaning_as_object(cleaning: Cleaning, removals: Sequence[Run]) -> dict[str, Any]:
+    removed = {run.path for run in removals}
     return {
         "runs": [
             {"run": str(run.path), "bytes": run.size, "removed": run.path in removed}
@@ -141,17 +144,17 @@ def _cleaning_as_object(cleaning: Cleaning, gone: Sequence[Run]) -> dict[str, An
     }
 
 
-def _show_cleaning(cleaning: Cleaning, gone: Sequence[Run] | None, runs: Path) -> None:
-    chosen = cleaning.go if gone is None else gone
-    word = "would remove" if gone is None else "removed"
-    for run in chosen:
+def _show_cleaning(cleaning: Cleaning, removals: Sequence[Run] | None, runs: Path) -> None:
+    selection = cleaning.go if removals is None else removals
+    word = "would remove" if removals is None else "removed"
+    for run in selection:
         output.say(f"{word} {run.path}, {run.status}, {byte_size(run.size)}")
     for run, why in cleaning.stay:
         output.say(f"kept {run.path}: {why}")
-    total = f"{quantity(len(chosen), 'run')}, {byte_size(sum(run.size for run in chosen))}"
-    if not chosen:
+    total = f"{quantity(len(selection), 'run')}, {byte_size(sum(run.size for run in selection))}"
+    if not selection:
         output.say(f"nothing to remove in {runs}")
-    elif gone is None:
+    elif removals is None:
         output.say(f"{total}; with --yes they are removed")
     else:
         output.say(f"removed {total}")
@@ -186,9 +189,9 @@ def _show(runs: list[Run], column: str | None) -> None:
         Column(widths[5], gap=2, rank=2),
         Column(widths[6], gap=2, rank=4),
     )
-    first, *others = lines(columns, rows, output.width(sys.stdout))
+    first, *body = lines(columns, rows, output.width(sys.stdout))
     output.say(first, "heading")
-    for line in others:
+    for line in body:
         output.say(line)
 
 

@@ -64,7 +64,7 @@ def _check_verification(steps: int, stop: int | None, continues: bool) -> None:
     callback=_read_ahead,
     is_eager=True,
 )
-@click.option("--name", metavar="NAME", help="The run's name, in place of the config's.")
+@click.option("--name", metavar="NAME", help="Name the run; overrides the config's name.")
 @options.count(
     "--max-steps", "N", "Stop after N steps; `gradcli resume` continues from there.", least=0
 )
@@ -73,27 +73,27 @@ def _check_verification(steps: int, stop: int | None, continues: bool) -> None:
     "source",
     metavar="RUN[@W]",
     shell_complete=completion.runs,
-    help="Begin with the weights of a run or of a file: -s pretrained.from=RUN[@W].",
+    help="Start from the weights of a run or a file; short for -s pretrained.from=RUN[@W].",
 )
 @click.option(
     "--from-optimizer",
     is_flag=True,
-    help="And with its optimizer's state: -s pretrained.optimizer=true.",
+    help="Load the optimizer's state too; short for -s pretrained.optimizer=true.",
 )
 @click.option(
     "--continue",
     "continues",
     is_flag=True,
-    help="Go on with the newest unfinished run of this config; begin one where there is none.",
+    help="Continue the newest unfinished run of this config, or start one if there is none.",
 )
 @click.option(
     "--verify-resume",
     "verifies",
     is_flag=True,
-    help="Afterwards, train again to a random step, resume from there, and compare weights and "
-    "log: twice the time; exit 6 where they differ.",
+    help="Then train again to a random step, resume from there, and compare weights and log. "
+    "This takes twice the time; exit 6 if they differ.",
 )
-@options.count("--verify-step", "N", "The same, and stop at step N in place of a random one.")
+@options.count("--verify-step", "N", "Like --verify-resume, but stop at step N.")
 @options.memory
 @options.no_report
 @options.overrides
@@ -122,8 +122,8 @@ def command(
 ) -> None:
     """Train CONFIG. Results go to DIR/<name>/<date-time-number>.
 
-    Own code (`code:`) of CONFIG is trusted from now on; that of a config inside a run must be
-    trusted already.
+    Python code that CONFIG names (`code:`) is trusted from now on; if CONFIG lies inside a run,
+    it must be trusted already.
     """
     from gradcli.cli.resume import Manner, carry_on, plan_sheet
     from gradcli.config import build, load

@@ -20,17 +20,16 @@ PRIORITY = 5  # below a training that may share this machine's cores
     "--port",
     type=click.IntRange(1, 65535),
     metavar="N",
-    help="The port to listen on.  [default: the first free one from 8237 on]",
+    help="Listen on port N.  [default: the first free port from 8237]",
 )
 @options.runs
 @options.basic
 @click.pass_context
 def command(ctx: click.Context, run: str, port: int | None, runs: Path) -> None:
-    """Show the page of RUN in a browser, and what comes to it; Ctrl-C ends that.
+    """Show the report of RUN in a browser and update it while RUN trains; Ctrl-C stops.
 
-    RUN is a path, a run's name (the newest of that name) or `last`. The page is that of `gradcli
-    report`, made from the run's files alone: `watch` may begin and end at any time, and the run
-    may be of another process. Only this machine is answered.
+    RUN is a path, a run's name (the newest of that name) or `last`. `watch` only reads the run's
+    files, so you can start and stop it at any time. Only this machine can open the page.
     """
     from gradcli.report.page import page
     from gradcli.report.run_files import RunFiles

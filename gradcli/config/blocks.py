@@ -36,12 +36,12 @@ class _Block:
     size: int  # values in its layers
 
 
-def expand(root: Node, taken: Mapping[str, object], report: Report) -> Node:
-    """`root` without `blocks:`, each use in `model:` replaced by the block's layers."""
+def expand(root: Node, layers: Mapping[str, object], report: Report) -> Node:
+    """Remove `blocks:` from `root` and replace each use in `model:` by the block's layers."""
     node = root.map().get("blocks")
     if node is None:
         return root
-    blocks = _declared(node, taken, report)
+    blocks = _read_blocks(node, layers, report)
     root = without(root, "blocks")
     if "model" not in root.map():
         return root
@@ -49,18 +49,18 @@ def expand(root: Node, taken: Mapping[str, object], report: Report) -> Node:
     return replace(root, value={**root.map(), "model": model})
 
 
-def _declared(node: Node, taken: Mapping[str, object], report: Report) -> dict[str, _Block]:
-    """The blocks that are written as they should be."""
+def _read_blocks(node: Node, layers: Mapping[str, object], report: Report) -> dict[str, _Block]:
+    """Read the valid blocks; report the others."""
     if not isinstance(node.value, dict) and not node.broken:
         report.error(
             "E104", f"blocks must be a map from names to blocks, got {describe(node)}", node.place
         )
     blocks = {}
-    for name, written in node.map().items():
-        if name in taken:
+    for name, body in node.map().items():
+        if name in layers:
             report.error("E106", f"block '{name}' has the name of a layer", node.keys[name])
-        elif not written.broken and check(written, schema_of(form), f"blocks.{name}.", report):
-            keys = written.map()
+        elif not body.broken and check(body, schema_of(form), f"blocks.{name}.", report):
+            keys = body.map()
             params = keys["params"].map() if "params" in keys else {}
             size = sum(1 for _ in keys["layers"].walk())
             blocks[name] = _Block(keys["layers"], params, keys.get("recompute"), size)
@@ -84,7 +84,7 @@ class _Expansion:
         use = _use(item)
         if use is None or use[0] not in self.blocks:
             return self.inside(item, trail)
-        name, given = use
+        name, arguments = use
         if name in trail:
             chain = " -> ".join((*trail[trail.index(name) :], name))
             raise ConfigError(f"blocks go in a circle: {chain}", code="E109", place=item.place)
@@ -93,35 +93,35 @@ class _Expansion:
         if self.values > MAX_VALUES:
             message = f"the uses of blocks put in more than {MAX_VALUES} values"
             raise ConfigError(message, place=item.place)
-        if not isinstance(given.value, dict) and block.params:
+        if not isinstance(arguments.value, dict) and block.params:
             first = next(iter(block.params))  # name: value, as for a layer
-            given = Node({first: given}, given.place, {first: given.place})
-        values = self._values(name, block, given)
+            arguments = Node({first: arguments}, arguments.place, {first: arguments.place})
+        values = self._values(name, block, arguments)
         layers = self.inside(_fill(block.layers, values), (*trail, name))
         fields = {"of": Node(name, item.place), "layers": layers}
         if block.recompute:
             fields["recompute"] = block.recompute
-        fields |= {key: given.map()[key] for key in _shared(block) if key in given.map()}
+        fields |= {key: arguments.map()[key] for key in _shared(block) if key in arguments.map()}
         place = item.keys.get(name, item.place)
         return Node({"block": Node(fields, place)}, place, {"block": place})
 
-    def _values(self, name: str, block: _Block, given: Node) -> dict[str, Node]:
-        """A value for each parameter: the use's, or the default."""
+    def _values(self, name: str, block: _Block, arguments: Node) -> dict[str, Node]:
+        """The value of each parameter: from the use, or the default."""
         shared = _shared(block)
-        written = {key: item for key, item in given.map().items() if key not in shared}
-        for key in written.keys() - block.params.keys():
+        explicit = {key: item for key, item in arguments.map().items() if key not in shared}
+        for key in explicit.keys() - block.params.keys():
             self.report.error(
                 "E103",
                 f"block '{name}' has no parameter '{key}'",
-                given.keys.get(key, given.place),
+                arguments.keys.get(key, arguments.place),
                 caret=suggestion(key, block.params),
                 notes=(f"parameters: {', '.join(block.params) or 'none'}",),
             )
-        values = {**block.params, **written}
+        values = {**block.params, **explicit}
         for key, value in values.items():
-            if value.value == REQUIRED and not value.quoted and key not in written:
+            if value.value == REQUIRED and not value.quoted and key not in explicit:
                 message = f"block '{name}' needs a value for its parameter '{key}'"
-                self.report.error("E104", message, given.place)
+                self.report.error("E104", message, arguments.place)
                 values[key] = replace(value, value=None, broken=True)
         return values
 

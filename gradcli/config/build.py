@@ -58,32 +58,32 @@ def _job(config: Config, dataset: LoadedData) -> Job:
 
 
 def job_of(config: Config, dataset: LoadedData) -> Job:
-    """The job on this data, on the device where new tensors are made."""
+    """Build the job for this data, on the device of new tensors."""
     model = build_all(config.model)
-    _choose_trained(model, config)
+    _set_trainable(model, config)
     optimizer = _optimizer(model, config)
-    measured = {name: metric.made for name, metric in config.metrics.items()}
-    rising = direction_of(config.schedule.made.metric or "", measured) == "higher"
+    metrics = {name: metric.instance for name, metric in config.metrics.items()}
+    rising = direction_of(config.schedule.instance.metric or "", metrics) == "higher"
     begin = None
     if config.pretrained is not None:
         begin = _first_weights(take_over, model, optimizer, config)
-    answers = config.loss.made.answers.get(target_kind(config.facts), as_they_are)
+    answers = config.loss.instance.answers.get(target_kind(config.facts), as_they_are)
     job = Job(
         name=config.name,
         model=model,
-        loss=config.loss.made.make(),
-        mass=config.loss.made.mass,
+        loss=config.loss.instance.make(),
+        mass=config.loss.instance.mass,
         answers=answers,
         outputs=OUTPUTS.get(answers, as_they_are),
-        metrics=measured,
+        metrics=metrics,
         optimizer=optimizer,
         optimizer_name=config.optim.name,
-        schedule=config.schedule.made.schedule(config.steps, rising),
+        schedule=config.schedule.instance.schedule(config.steps, rising),
         dataset=dataset,
         settings=config.train,
         expect=config.expect,
         resolved=config.resolved,
-        stated=config.stated,
+        stated=config.explicit,
         sources=config.sources,
         code=config.code,
         begin=begin,
@@ -95,9 +95,9 @@ def job_of(config: Config, dataset: LoadedData) -> Job:
 
 def _optimizer(model: nn.Module, config: Config) -> optim.Optimizer:
     try:
-        optimizer: optim.Optimizer = config.optim.made.optimizer(model)
+        optimizer: optim.Optimizer = config.optim.instance.optimizer(model)
     except OptionError as error:
-        error.place = place_of(config.written, "optim", "groups")
+        error.place = place_of(config.tree, "optim", "groups")
         raise
     return optimizer
 
@@ -111,10 +111,10 @@ class ParameterSizes:
 
 
 def check_model(config: Config) -> ParameterSizes:
-    """Refuse patterns that match nothing, and first weights that `train` could not begin with.
+    """Refuse patterns without a match, and first weights that `train` could not load.
 
-    Gives what patterns freeze and add. Only the model itself knows names and shapes, so it is
-    built, where anything asks for them.
+    Returns the sizes of what the patterns freeze and add. Only the model knows names and shapes, so
+    it is built if anything needs them.
 
     Raises:
         ErrorGroup: every such pattern, or what is wrong with the weights.
@@ -129,16 +129,18 @@ def check_model(config: Config) -> ParameterSizes:
         except GradcliError as error:
             raise ErrorGroup([error]) from None
     sizes = {name: p.numel() for name, p in model.named_parameters()}
-    trained = {name for name, p in model.named_parameters() if p.requires_grad}
-    frozen = {name: size for name, size in sizes.items() if name not in trained}
-    adapters = {name: size for name, size in sizes.items() if name in trained and is_adapter(name)}
+    trainable = {name for name, p in model.named_parameters() if p.requires_grad}
+    frozen = {name: size for name, size in sizes.items() if name not in trainable}
+    adapters = {
+        name: size for name, size in sizes.items() if name in trainable and is_adapter(name)
+    }
     return ParameterSizes(frozen, adapters)
 
 
-def _choose_trained(model: nn.Module, config: Config) -> None:
-    """What `lora` adds, and no gradients for what `freeze` names.
+def _set_trainable(model: nn.Module, config: Config) -> None:
+    """Add the matrices of `lora` and freeze what `freeze` names.
 
-    Every pattern of the config is looked at first.
+    Every pattern of the config is checked first.
     """
     errors = list(_misses(model, config, _lora_patterns(config)))
     if not errors:
@@ -150,8 +152,8 @@ def _choose_trained(model: nn.Module, config: Config) -> None:
     parameters = dict(model.named_parameters())
     for name in frozen:
         parameters[name].requires_grad_(False)
-    if frozen and not any(one.requires_grad for one in parameters.values()):
-        place = config.written.map()["freeze"].place
+    if frozen and not any(parameter.requires_grad for parameter in parameters.values()):
+        place = config.tree.map()["freeze"].place
         raise ErrorGroup(
             [ConfigError("freeze: nothing is left to train", code="E104", place=place)]
         )
@@ -161,7 +163,7 @@ def _adapt(model: nn.Module, config: Config) -> None:
     try:
         adapt(model, config.lora)
     except ConfigError as error:
-        error.place = place_of(config.written, "lora", "rank")
+        error.place = place_of(config.tree, "lora", "rank")
         raise ErrorGroup([error]) from None
 
 
@@ -173,7 +175,7 @@ def _misses(
             try:
                 find(model, [pattern], ".".join(map(str, keys)))
             except ConfigError as error:
-                error.place = config.written.at((*keys, number))[0].place
+                error.place = config.tree.at((*keys, number))[0].place
                 yield error
 
 
@@ -185,23 +187,23 @@ def _lora_patterns(config: Config) -> Iterator[tuple[Keys, Sequence[str], Find]]
 
 
 def _patterns(config: Config) -> Iterator[tuple[Keys, Sequence[str], Find]]:
-    """Every other list of patterns: by which keys it is reached, and among what it chooses."""
+    """Every other list of patterns: its keys, its patterns, and what they select from."""
     yield ("freeze",), config.freeze, select
-    for keys, patterns in config.optim.made.patterns():
+    for keys, patterns in config.optim.instance.patterns():
         yield ("optim", *keys), patterns, select
     if config.pretrained:
         yield ("pretrained", "layers"), config.pretrained.layers, select_state
 
 
 def _outline(config: Config) -> nn.Module:
-    """The model on meta, with what is trained of it."""
+    """The model on meta, with its trainable parameters marked."""
     try:
         with engine.device("meta"):
             model = build_all(config.model)
-            _choose_trained(model, config)
+            _set_trainable(model, config)
     except DeviceError:  # own code looks at numbers
         model = build_all(config.model)
-        _choose_trained(model, config)
+        _set_trainable(model, config)
     return model
 
 
@@ -211,7 +213,7 @@ def _first_weights(
     optimizer: optim.Optimizer,
     config: Config,
 ) -> Callable[[], T]:
-    """A call of `use` with what `pretrained` names; its errors have the place of `from`."""
+    """Bind `use` to the weights of `pretrained`; its errors point at `from`."""
     section = config.pretrained
     assert section is not None
     names = select_state(model, section.layers, "pretrained.layers")
@@ -221,7 +223,7 @@ def _first_weights(
         try:
             return use(model, Path(section.from_), names, state)
         except GradcliError as error:
-            error.place = error.place or place_of(config.written, "pretrained", "from")
+            error.place = error.place or place_of(config.tree, "pretrained", "from")
             raise
 
     return call
@@ -230,10 +232,10 @@ def _first_weights(
 def layer_lines(
     layers: Sequence[PlannedLayer], total: bool = False, width: int | None = None
 ) -> list[str]:
-    """One line a layer: index, name, output shape, parameters; their total at the end."""
+    """One line per layer: index, name, output shape and parameters; then the totals."""
     rows = [
         (layer.index, "  " * depth + layer.title, str(layer.output), f"{layer.parameters:,}")
-        for layer, depth in _shown(layers, 0)
+        for layer, depth in _flatten(layers, 0)
     ]
     indices = max([5, *(len(row[0]) for row in rows)])
     if total:
@@ -247,10 +249,10 @@ def layer_lines(
     return lines(columns, rows, width)
 
 
-def _shown(layers: Sequence[PlannedLayer], depth: int) -> Iterator[tuple[PlannedLayer, int]]:
+def _flatten(layers: Sequence[PlannedLayer], depth: int) -> Iterator[tuple[PlannedLayer, int]]:
     for layer in layers:
         yield layer, depth
         inside = layer.children
         if layer.kind == "repeat":  # every turn is the same
             inside = inside[: len(inside) // int(layer.fields["times"])]
-        yield from _shown(inside, depth + 1)
+        yield from _flatten(inside, depth + 1)

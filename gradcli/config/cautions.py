@@ -109,5 +109,5 @@ CAUTIONS: dict[str, Caution] = {
 def table() -> Iterator[str]:
     """The rows of docs/warnings.md."""
     yield from ("| Code | What | Cause | Cure |", "|---|---|---|---|")
-    for code, one in CAUTIONS.items():
-        yield f"| {code} | {one.title} | {one.cause} | {one.cure} |"
+    for code, caution in CAUTIONS.items():
+        yield f"| {code} | {caution.title} | {caution.cause} | {caution.cure} |"

@@ -41,29 +41,30 @@ def changes(overrides: Sequence[str], run: Path) -> set[str]:
 
 
 def sha256_at_start(config: Config) -> str:
-    """By which a config and the runs that began from it know each other.
+    """Identifies a config and the runs that started from it.
 
-    First weights count by their name as it is written, own code by its text, data not by its place.
+    Pretrained weights count by their name, own code by its text; the place of the data does not
+    count.
     """
-    stated = {key: config.stated[key] for key in ("pretrained",) if key in config.stated}
+    weights = {key: config.explicit[key] for key in ("pretrained",) if key in config.explicit}
     code = {"code": dict(config.code)} if config.code else {}
-    return config_sha256({**config.resolved, **stated, **code}, place_keys(config.data))
+    return config_sha256({**config.resolved, **weights, **code}, place_keys(config.data))
 
 
 def taken_from(config: Config, run: Path) -> list[str]:
-    """As KEY=VALUE, what a run of a config goes on with where that says otherwise by now.
+    """The values, as KEY=VALUE, that a resumed run takes from its changed config.
 
-    How long and how often, and where the data lie: the steps are the same with any of them. How
-    often it logs stays as it was where the config leaves that out.
+    These are its length, how often it logs and saves, and the place of the data: none changes a
+    step. If the config leaves out log_every, the run keeps its own.
     """
     file = run / "resolved.yaml"
     before = read_yaml(read_file(file), str(file), Report(RUN_VALUES)).plain()
     keys = sorted(FREE | place_keys(config.data))
-    if "log_every" not in config.stated["train"]:
+    if "log_every" not in config.explicit["train"]:
         keys.remove("train.log_every")
     old, new = values_at(before, keys), values_at(config.resolved, keys)
-    changed = [key for key in keys if old.get(key) != new.get(key)]
-    return [f"{key}={json.dumps(new.get(key))}" for key in changed]
+    changes = [key for key in keys if old.get(key) != new.get(key)]
+    return [f"{key}={json.dumps(new.get(key))}" for key in changes]
 
 
 def _mark_of(key: str) -> tuple[str, Changeable | None]:
@@ -79,22 +80,22 @@ def _mark_of(key: str) -> tuple[str, Changeable | None]:
 
 
 def _refusal(override: str, key: str, run: Path) -> ConfigError:
-    said = [
+    options = [
         f"{path}.KEY (all but {', '.join(mark.but)})" if mark.but else path
         for path, mark in sorted(changeable().items())
     ]
     begin = ["gradcli", "train", str(run / "resolved.yaml"), "--from", str(run), "-s", override]
     return ConfigError(
-        f"-s {override}: that is a new run; a resumed one can only change {', '.join(said)}",
+        f"-s {override}: that is a new run; a resumed one can only change {', '.join(options)}",
         code="E125",
         notes=(_slip(key) or f"a new run with these weights: {shlex.join(begin)}",),
     )
 
 
 def _slip(key: str) -> str:
-    """The key that was meant, where this is none of `train` or of the top; else nothing."""
-    known = {*get_type_hints(top), *(f"train.{name}" for name in get_type_hints(Settings))}
-    if key in known or (key.partition(".")[0] in known and not key.startswith("train.")):
+    """A suggestion for a key that exists neither in `train` nor at the top; else empty."""
+    names = {*get_type_hints(top), *(f"train.{name}" for name in get_type_hints(Settings))}
+    if key in names or (key.partition(".")[0] in names and not key.startswith("train.")):
         return ""
     return "" if key.startswith(TAKES_KEYS) else did_you_mean(key, changeable())
 

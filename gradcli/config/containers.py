@@ -57,21 +57,21 @@ class Use:
     place: Place
     schema: Schema
 
-    def planned(
+    def to_layer(
         self,
-        shown: dict[str, Any],
+        overrides: dict[str, Any],
         output: Signal,
         children: Sequence[PlannedLayer],
         make: Callable[[], nn.Module],
         parameters: int = 0,
     ) -> PlannedLayer:
-        """This layer, with what is `shown` over its values, around the children that it holds."""
+        """This layer around its children; `overrides` replace some of its values."""
         assert self.signal is not None and self.values is not None
         return PlannedLayer(
             self.index,
             self.kind,
             self.name,
-            {**self.values, **shown},
+            {**self.values, **overrides},
             self.signal,
             output,
             parameters + sum(child.parameters for child in children),
@@ -96,15 +96,15 @@ def contain(use: Use, plan: Plan, report: Report) -> PlannedLayer | None:
 
 
 def _chain(use: Use, inside: Node, plan: Plan, report: Report) -> PlannedLayer | None:
-    """`repeat` and `block`."""
+    """Plan `repeat` and `block`."""
     mistakes = len(report.errors)
     times = use.values["times"] if use.values and use.kind == "repeat" else 1
-    planned: list[PlannedLayer] = []
+    layers: list[PlannedLayer] = []
     end = use.signal
     for turn in range(times):
         prefix = f"{use.index}.{turn}." if use.kind == "repeat" else f"{use.index}."
         more, end = plan(inside, end, prefix)
-        planned += more
+        layers += more
         new = report.errors[mistakes:]
         if new and use.values and use.values.get("of"):
             _say_where_used(new, use.values["of"], use.place)
@@ -112,15 +112,15 @@ def _chain(use: Use, inside: Node, plan: Plan, report: Report) -> PlannedLayer |
             return None
     if use.values is None or use.signal is None or end is None:
         return None
-    shown = {"layers": written_layers(planned[: len(inside.list())])}
-    return use.planned(shown, end, planned, lambda: build_all(planned))
+    fields = {"layers": written_layers(layers[: len(inside.list())])}
+    return use.to_layer(fields, end, layers, lambda: build_all(layers))
 
 
 def _residual(use: Use, inside: Node, plan: Plan, report: Report) -> PlannedLayer | None:
     mistakes = len(report.errors)
-    planned, end = plan(inside, use.signal, f"{use.index}.")
-    written = use.fields.map().get("shortcut")
-    around = _way(use, "shortcut", written, plan) if written and written.list() else None
+    body, end = plan(inside, use.signal, f"{use.index}.")
+    shortcut = use.fields.map().get("shortcut")
+    around = _way(use, "shortcut", shortcut, plan) if shortcut and shortcut.list() else None
     if len(report.errors) > mistakes or use.values is None or use.signal is None or end is None:
         return None
     start = around.output if around else use.signal
@@ -128,15 +128,15 @@ def _residual(use: Use, inside: Node, plan: Plan, report: Report) -> PlannedLaye
         what = f"its shortcut gives {start}" if around else f"the input is {start}"
         cure = "" if around else "; a shortcut of layers may change the input"
         raise ShapeError(f"{what}, its layers give {end}; a sum needs them equal{cure}")
-    shown = {"layers": written_layers(planned)}
+    fields = {"layers": written_layers(body)}
     if around:
-        shown["shortcut"] = written_layers(around.children)
+        fields["shortcut"] = written_layers(around.children)
 
     def make() -> nn.Module:
-        layers = [build(layer) for layer in planned]
+        layers = [build(layer) for layer in body]
         return Residual(*layers, shortcut=build(around) if around else None)
 
-    return use.planned(shown, end, [*planned, *([around] if around else [])], make)
+    return use.to_layer(fields, end, [*body, *([around] if around else [])], make)
 
 
 def _parallel(use: Use, inside: Node, plan: Plan, report: Report) -> PlannedLayer | None:
@@ -151,22 +151,22 @@ def _parallel(use: Use, inside: Node, plan: Plan, report: Report) -> PlannedLaye
     ends = [floats(way.output) for way in ways]
     output = _sum(ends) if join == "add" else _side_by_side(ends, dim)
     along = dim + 1 if dim >= 0 else dim  # the batch comes first
-    shown = {"branches": [written_layers(way.children) for way in ways]}
-    return use.planned(
-        shown, output, ways, lambda: Parallel(*map(build, ways), join=join, dim=along)
+    fields = {"branches": [written_layers(way.children) for way in ways]}
+    return use.to_layer(
+        fields, output, ways, lambda: Parallel(*map(build, ways), join=join, dim=along)
     )
 
 
-def _way(use: Use, title: str, written: Node, plan: Plan) -> PlannedLayer | None:
-    """One of several ways through a container, as a block; without layers it is the input."""
+def _way(use: Use, title: str, node: Node, plan: Plan) -> PlannedLayer | None:
+    """Plan one branch of a container as a block; without layers it passes its input on."""
     index = f"{use.index}.{title.split()[-1]}"
-    planned, end = plan(written, use.signal, f"{index}.")
+    layers, end = plan(node, use.signal, f"{index}.")
     if use.signal is None or end is None:
         return None
-    values = {"layers": written_layers(planned), "of": title}
-    place, schema = written.place, schema_of(block)
-    way = Use("block", "", written, values, use.signal, index, place, schema)
-    return way.planned({}, end, planned, lambda: build_all(planned))
+    values = {"layers": written_layers(layers), "of": title}
+    place, schema = node.place, schema_of(block)
+    way = Use("block", "", node, values, use.signal, index, place, schema)
+    return way.to_layer({}, end, layers, lambda: build_all(layers))
 
 
 def _sum(ends: Sequence[Signal]) -> Signal:

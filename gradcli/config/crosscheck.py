@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from gradcli.config.node import Node, Report, describe
 from gradcli.config.planned import PlannedLayer
 from gradcli.config.schedules import Plan, steps_of
-from gradcli.config.sections import Chosen
+from gradcli.config.sections import Choice
 from gradcli.errors import ConfigError, Place
 from gradcli.registry import closest
 from gradcli.train.job import Expectation, Settings, steps_per_epoch, total_steps
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 
 def place_of(root: Node, *path: str) -> Place:
-    """Where a key stands, or the section that should have it."""
-    node, done = root.at(path[:-1])
-    return node.keys.get(path[-1], node.place) if len(done) == len(path) - 1 else node.place
+    """The place of a key, or of the section where it is missing."""
+    node, prefix = root.at(path[:-1])
+    return node.keys.get(path[-1], node.place) if len(prefix) == len(path) - 1 else node.place
 
 
 def lengths(
@@ -78,8 +78,8 @@ def _lone_sample(
         )
 
 
-def sampler_fits(root: Node, facts: Facts, loss: Chosen, report: Report) -> None:
-    """Classes to draw from, which the loss does not weigh once more."""
+def sampler_fits(root: Node, facts: Facts, loss: Choice, report: Report) -> None:
+    """Check that there are classes to draw from, and that the loss does not weigh them too."""
     place = place_of(root, "train", "sampler")
     if facts.classes is None or facts.target:
         report.error(
@@ -89,15 +89,15 @@ def sampler_fits(root: Node, facts: Facts, loss: Chosen, report: Report) -> None
             place,
             notes=("leave train.sampler out",),
         )
-    elif loss.made.weights is not None or loss.values.get("pos_weight", 1.0) != 1.0:
+    elif loss.instance.weights is not None or loss.values.get("pos_weight", 1.0) != 1.0:
         message = f"train.sampler: balanced and the weights of loss '{loss.name}' both"
         report.warn("W115", f"{message} make rare classes count more", place, caret="keep one")
 
 
-def schedule_fits(root: Node, schedule: Chosen, total: int, report: Report) -> None:
-    """The warm-up ends within the run, and the milestones rise; so it is in each part."""
+def schedule_fits(root: Node, schedule: Choice, total: int, report: Report) -> None:
+    """Check that the warm-up ends within the run and that milestones rise, in each part too."""
     if total:
-        _plan_fits(root, "schedule", schedule.made, total, report)
+        _plan_fits(root, "schedule", schedule.instance, total, report)
 
 
 def _plan_fits(root: Node, title: str, plan: Plan, total: int, report: Report) -> None:
@@ -125,9 +125,9 @@ def _plan_fits(root: Node, title: str, plan: Plan, total: int, report: Report) -
 def metric_exists(
     name: str, metrics: Mapping[str, Metric], splits: Sequence[str], later: Sequence[str] = ()
 ) -> str:
-    """Why `name` (`val.accuracy`) cannot be watched; empty where it can.
+    """Why `name` (`val.accuracy`) cannot be watched; empty if it can.
 
-    `later` are splits that are measured too, but only after the last step.
+    `later` are splits that are measured only after the last step.
     """
     split, dot, metric = name.partition(".")
     names = ["loss", *metrics]
@@ -145,7 +145,7 @@ def metric_exists(
         hint = f"; did you mean '{split}.{near}'?" if near else ""
         return f"metric '{metric}' is not measured; here: {', '.join(names)}{hint}"
     if metric in metrics and metrics[metric].table:
-        numbers = ["loss", *(one for one, other in metrics.items() if not other.table)]
+        numbers = ["loss", *(key for key, item in metrics.items() if not item.table)]
         return (
             f"metric '{metric}' is {metrics[metric].table}, and this takes a single number; "
             f"here: {', '.join(numbers)}"
@@ -154,19 +154,19 @@ def metric_exists(
 
 
 def _with_split(name: str, names: Sequence[str], splits: Sequence[str]) -> list[str]:
-    """What a name without a dot may mean: 'val_loss' is val.loss, 'loss' that of each split."""
+    """What a name without a dot may mean: 'val_loss' is val.loss, 'loss' the loss of each split."""
     own = [split for split in splits if name.startswith(split)]
     metric = closest(re.sub(rf"^(?:{'|'.join(splits)})[\W_]?", "", name), names)
     metrics = names if metric is None else [metric]
-    return [f"{split}.{one}" for split in own or splits for one in metrics]
+    return [f"{split}.{figure}" for split in own or splits for figure in metrics]
 
 
 def _judges(name: str, metrics: Mapping[str, Metric]) -> str:
-    """Why an evaluation is not better or worse by `name`; empty where it is."""
+    """Why `name` cannot tell better from worse; empty if it can."""
     if direction_of(name, metrics) != "neither":
         return ""
     metric = name.partition(".")[2]
-    ways = [one for one, other in metrics.items() if other.direction != "neither"]
+    ways = [key for key, item in metrics.items() if item.direction != "neither"]
     return (
         f"metric '{metric}' is better neither higher nor lower; choose one that is: "
         f"{', '.join(['loss', *ways])}"
@@ -182,18 +182,18 @@ def watched(
     plateau: str | None,
     report: Report,
 ) -> None:
-    """`best`, `early_stop`, a plateau and `expect` name figures that the run will have."""
+    """Check that `best`, `early_stop`, a plateau and `expect` name figures of the run."""
     during: list[str] = [split for split in ("val",) if split in facts.sizes]
     after: list[str] = [split for split in ("val", "test") if split in facts.sizes]
-    wanted: list[tuple[tuple[str, ...], str | None, list[str]]] = [
+    watches: list[tuple[tuple[str, ...], str | None, list[str]]] = [
         (("train", "best"), settings.best, during),
         (("schedule", "metric"), plateau, during),
     ]
     if settings.early_stop:
-        wanted.append((("train", "early_stop", "metric"), settings.early_stop.metric, during))
+        watches.append((("train", "early_stop", "metric"), settings.early_stop.metric, during))
     for item in expect:
-        wanted.append((("expect", item.metric), item.metric, after))
-    for path, name, splits in wanted:
+        watches.append((("expect", item.metric), item.metric, after))
+    for path, name, splits in watches:
         later = [split for split in after if split not in splits]
         if not name:
             continue
@@ -210,10 +210,10 @@ def parameters(layers: Sequence[PlannedLayer], place: Place, report: Report) -> 
         report.error("E109", "model: no layer has parameters, so there is nothing to train", place)
 
 
-def unused_vars(root: Node, used: set[str], report: Report) -> None:
-    """A variable that nothing names."""
+def unused_vars(root: Node, references: set[str], report: Report) -> None:
+    """Warn of variables that nothing references."""
     section = root.map().get("vars")
     for name, item in (section.map() if section else {}).items():
-        if f"vars.{name}" not in used:
+        if f"vars.{name}" not in references:
             message = f"vars.{name} ({describe(item)}) is not used"
             report.warn("W104", message, section.keys[name] if section else None)

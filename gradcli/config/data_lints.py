@@ -29,18 +29,18 @@ def lint(root: Node, facts: Facts, report: Report) -> None:
 
 
 def _lint_counts(
-    parts: dict[str, int | str | bool], unused: int, report: Report, place: Place
+    parts: dict[str, int | str | bool], rest: int, report: Report, place: Place
 ) -> None:
     counts = [size for size in parts.values() if isinstance(size, int)]
     if len(counts) < len(parts):
         return
-    total = sum(counts) + unused
+    total = sum(counts) + rest
     whole = quantity(total, "sample", form=",")
     if sum(counts) == 100:
         percents = ", ".join(f"{name}: {size}%" for name, size in parts.items())
         what, cure = f"takes 100 of {whole}", f"did you mean {{{percents}}}?"
-    elif unused > total / 2:
-        what = f"leaves {unused:,} of {whole} unused"
+    elif rest > total / 2:
+        what = f"leaves {rest:,} of {whole} unused"
         cure = "percents such as 80% go by all"
     else:
         return

@@ -146,27 +146,27 @@ _WORDS: dict[object, str] = {
 }
 
 
-def expected(hint: Any) -> str:
+def describe_type(hint: Any) -> str:
     """What a field takes, in words: 'a whole number from 1 to 1000000'."""
     if hint in _WORDS:
         return _WORDS[hint]
     origin, inner = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        said = [note.says for note in inner[1:] if isinstance(note, Bound)]
-        return said[0] if said else expected(inner[0])
+        texts = [note.says for note in inner[1:] if isinstance(note, Bound)]
+        return texts[0] if texts else describe_type(inner[0])
     if origin is Literal:
         return "one of " + ", ".join(
             str(choice) if str(choice).isidentifier() else repr(choice) for choice in inner
         )
     if origin in (Union, types.UnionType):
-        return " or ".join(expected(choice) for choice in inner)
+        return " or ".join(describe_type(choice) for choice in inner)
     return _container(origin or hint, inner)
 
 
 def _container(origin: Any, inner: tuple[Any, ...]) -> str:
-    """Lists and maps, with what they hold."""
+    """Describe lists and maps with the types of their items."""
     if origin in (list, tuple, set, frozenset):
         kinds = [kind for kind in inner if kind is not Ellipsis]
         same = len(set(map(str, kinds))) == 1
-        return f"a list (each {expected(kinds[0])})" if kinds and same else "a list"
+        return f"a list (each {describe_type(kinds[0])})" if kinds and same else "a list"
     return "a map"

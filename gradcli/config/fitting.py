@@ -16,7 +16,8 @@ from typing import Annotated, Any, Literal, Protocol, Union, get_args, get_origi
 from gradcli.config.fields import Limits
 
 _EXACT = 2**53  # whole numbers up to here are floats
-_KNOWN = ("gradcli.", "builtins")  # modules of notes that pydantic does not read, and Limits
+# Modules of Limits, and of notes that pydantic does not read.
+_PLAIN_MODULES = ("gradcli.", "builtins")
 
 
 class Doubtful(Exception):  # noqa: N818 -- pydantic decides
@@ -41,7 +42,9 @@ def fitting(hint: Any, value: Any, sections: Sections) -> Any:
     if origin in (Union, types.UnionType):
         return _only(inner, value, sections)
     if origin is Literal:
-        return _ensured(value, any(type(one) is type(value) and one == value for one in inner))
+        return _ensured(
+            value, any(type(choice) is type(value) and choice == value for choice in inner)
+        )
     if origin in (list, tuple, dict):
         return _container(origin, inner, value, sections)
     if isinstance(hint, type) and is_dataclass(hint):
@@ -58,8 +61,8 @@ def _ensured(value: Any, plain: bool) -> Any:
 
 
 def _limited(value: Any, notes: tuple[Any, ...]) -> Any:
-    """A value that keeps to the limits among the notes of Annotated; own code may have others."""
-    _ensured(notes, all(type(note).__module__.startswith(_KNOWN) for note in notes))
+    """Check the value against the limits in Annotated; own code may add others."""
+    _ensured(notes, all(type(note).__module__.startswith(_PLAIN_MODULES) for note in notes))
     return _ensured(value, all(note.allow(value) for note in notes if isinstance(note, Limits)))
 
 

@@ -12,7 +12,7 @@ from gradcli.config.node import Node, Path, Report
 from gradcli.config.optimizers import OPTIMIZERS
 from gradcli.config.row import REQUIRED, Row
 from gradcli.config.schema import check, schema_of
-from gradcli.config.sections import Chosen, choose
+from gradcli.config.sections import Choice, choose
 from gradcli.config.selection import Patterns, Some, select
 from gradcli.dataclass import dataclass
 from gradcli.engine import nn
@@ -73,13 +73,13 @@ class Grouped:
 
     def optimizer(self, model: nn.Module) -> optim.Optimizer:
         """The optimizer of all parameters that are trained."""
-        trained = {name: p for name, p in model.named_parameters() if p.requires_grad}
+        trainable = {name: p for name, p in model.named_parameters() if p.requires_grad}
         options = self._options(model)
         if not any(options.values()):
-            return self.make(trained.values())
+            return self.make(trainable.values())
         # Those with the same options make one group, in the order of the model.
         groups: dict[tuple[tuple[str, Any], ...], list[Any]] = {}
-        for name, parameter in trained.items():
+        for name, parameter in trainable.items():
             key = tuple(sorted(options.get(name, {}).items()))
             groups.setdefault(key, []).append(parameter)
         try:
@@ -90,20 +90,20 @@ class Grouped:
     def patterns(self) -> Iterator[tuple[Path, Sequence[str]]]:
         """Its lists of patterns, each with the keys that lead to it."""
         yield ("no_decay",), self.no_decay
-        for number, given in enumerate(self.groups):
-            yield ("groups", number, "match"), given["match"]
+        for number, group in enumerate(self.groups):
+            yield ("groups", number, "match"), group["match"]
 
     def _options(self, model: nn.Module) -> dict[str, dict[str, Any]]:
-        """What each parameter by name has of its own; a later group goes over an earlier one."""
+        """The options of each parameter by name; a later group overrides an earlier one."""
         options: dict[str, dict[str, Any]] = {}
         if self.apart:
-            others = dict(model.named_parameters()).keys() - hidden_matrices(model)
-            options = {name: dict(self.apart) for name in others}
+            names = dict(model.named_parameters()).keys() - hidden_matrices(model)
+            options = {name: dict(self.apart) for name in names}
         for name in select(model, self.no_decay, "optim.no_decay"):
             options[name] = {**options.get(name, {}), "weight_decay": 0.0}
-        for number, given in enumerate(self.groups):
-            own = {key: value for key, value in given.items() if key != "match"}
-            for name in select(model, given["match"], f"optim.groups.{number}.match"):
+        for number, group in enumerate(self.groups):
+            own = {key: value for key, value in group.items() if key != "match"}
+            for name in select(model, group["match"], f"optim.groups.{number}.match"):
                 options[name] = {**options.get(name, {}), **own}
         return options
 
@@ -126,8 +126,8 @@ def hidden_matrices(model: nn.Module) -> set[str]:
     }
 
 
-def choose_optimizer(node: Node | None, report: Report) -> Chosen | None:
-    """The `optim:` section: the optimizer's own keys, and those of its groups."""
+def choose_optimizer(node: Node | None, report: Report) -> Choice | None:
+    """Read the `optim:` section: the optimizer's keys and those of its groups."""
     if node is None or node.broken:
         return None
     section = full(node)
@@ -135,18 +135,18 @@ def choose_optimizer(node: Node | None, report: Report) -> Chosen | None:
         return choose("optim", node, OPTIMIZERS, report)
     shared = {key for key in section.map() if _is_shared(key, section)}
     own = {key: item for key, item in section.map().items() if key not in shared}
-    chosen = choose("optim", replace(section, value=own), OPTIMIZERS, report)
-    given = {key: section.map()[key] for key in sorted(shared)}
-    values = check(replace(section, value=given), schema_of(grouping), "optim.", report)
+    choice = choose("optim", replace(section, value=own), OPTIMIZERS, report)
+    settings = {key: section.map()[key] for key in sorted(shared)}
+    values = check(replace(section, value=settings), schema_of(grouping), "optim.", report)
     name = section.map().get("name")
-    groups = _groups(given.get("groups"), str(name.value) if name else "", chosen, report)
-    if chosen is None or values is None or groups is None:
+    groups = _groups(settings.get("groups"), str(name.value) if name else "", choice, report)
+    if choice is None or values is None or groups is None:
         return None
-    apart = {"adamw": True} if chosen.name == "muon" else {}
-    grouped = Grouped(chosen.made, values["no_decay"], groups, apart)
-    written = {"no_decay": values["no_decay"], "groups": groups}
-    shown = {key: value for key, value in written.items() if key in shared}
-    return Chosen(chosen.name, {**chosen.values, **shown}, grouped)
+    apart = {"adamw": True} if choice.name == "muon" else {}
+    grouped = Grouped(choice.instance, values["no_decay"], groups, apart)
+    options = {"no_decay": values["no_decay"], "groups": groups}
+    explicit = {key: value for key, value in options.items() if key in shared}
+    return Choice(choice.name, {**choice.values, **explicit}, grouped)
 
 
 def _is_shared(key: str, section: Node) -> bool:
@@ -159,9 +159,9 @@ def _is_shared(key: str, section: Node) -> bool:
 
 
 def _groups(
-    node: Node | None, name: str, optimizer: Chosen | None, report: Report
+    node: Node | None, name: str, optimizer: Choice | None, report: Report
 ) -> list[dict[str, Any]] | None:
-    """Each group's keys that are given; None after reporting, or where there is no such name."""
+    """The keys that each group sets; None after an error, or if the optimizer is unknown."""
     if name not in GROUPS:
         return None
     groups = [
@@ -173,9 +173,9 @@ def _groups(
 
 
 def _group(
-    item: Node, where: str, name: str, optimizer: Chosen | None, report: Report
+    item: Node, where: str, name: str, optimizer: Choice | None, report: Report
 ) -> dict[str, Any] | None:
-    """One group, tried over the optimizer's own options where those are right."""
+    """Check one group over the optimizer's own options."""
     values = check(item, schema_of(GROUPS[name]), f"{where}.", report, f"{where} ({name})")
     if values is None or optimizer is None:
         return None

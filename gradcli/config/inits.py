@@ -11,7 +11,7 @@ from gradcli.config.merge import without
 from gradcli.config.node import Node, Report
 from gradcli.config.row import Row
 from gradcli.config.schema import check, schema_of
-from gradcli.config.sections import Chosen, choose
+from gradcli.config.sections import Choice, choose
 from gradcli.config.selection import Some, select
 from gradcli.dataclass import dataclass
 from gradcli.engine import nn, zeros
@@ -47,44 +47,44 @@ def filling(match: Some | None = None) -> None:
 class Filling:
     """What fills a layer's weights, its parameters of two or more dimensions, or some of them."""
 
-    chosen: Chosen
+    init: Choice
     match: Sequence[str] | None
 
     def fill(self, module: nn.Module) -> None:
-        """Overwrite them; each pattern must match some."""
+        """Overwrite the matching parameters; each pattern must match some."""
         names = None if self.match is None else select(module, self.match, "init.match")
         for name, parameter in module.named_parameters():
             if parameter.ndim >= 2 and (names is None or name in names):
-                self.chosen.made(parameter)
+                self.init.instance(parameter)
 
-    def written(self) -> dict[str, Any]:
-        """As it would be written with every key."""
-        some = {} if self.match is None else {"match": list(self.match)}
-        return self.chosen.written() | some
+    def as_dict(self) -> dict[str, Any]:
+        """The filling as YAML would have it, with every key."""
+        match_key = {} if self.match is None else {"match": list(self.match)}
+        return self.init.as_dict() | match_key
 
 
 def with_inits(make: Make, fillings: Sequence[Filling]) -> Make:
-    """Makes the layer and fills its weights; a later filling goes over an earlier one."""
+    """Let `make` fill the weights too; a later filling overrides an earlier one."""
 
     def make_filled() -> nn.Module:
         module = make()
-        for one in fillings:
-            one.fill(module)
+        for filling in fillings:
+            filling.fill(module)
         return module
 
     return make_filled if fillings else make
 
 
-def chosen_inits(fields: Node, title: str, report: Report) -> tuple[list[Filling], Node]:
-    """What a layer's `init:` names, one or a list of them, and the layer's fields without it."""
-    given = fields.map().get("init")
-    if given is None:
+def read_inits(fields: Node, title: str, report: Report) -> tuple[list[Filling], Node]:
+    """Read a layer's `init:`, one or a list; return the fillings and the other fields."""
+    value = fields.map().get("init")
+    if value is None:
         return [], fields
-    several = given.list() if isinstance(given.value, list) else [given]
+    several = value.list() if isinstance(value.value, list) else [value]
     if not several:
-        report.error("E104", f"{title}: init must name at least one", given.place)
-    chosen = [_filling(one, f"{title}: init", report) for one in several]
-    return [one for one in chosen if one is not None], without(fields, "init")
+        report.error("E104", f"{title}: init must name at least one", value.place)
+    fillings = [_filling(item, f"{title}: init", report) for item in several]
+    return [item for item in fillings if item is not None], without(fields, "init")
 
 
 def _filling(node: Node, title: str, report: Report) -> Filling | None:
@@ -92,5 +92,5 @@ def _filling(node: Node, title: str, report: Report) -> Filling | None:
     alone = replace(node, value={} if match is None else {"match": match})
     values = check(alone, schema_of(filling), f"{title}.", report)
     own = node if match is None else without(node, "match")
-    chosen = choose(title, own, INITS, report)
-    return Filling(chosen, values["match"]) if chosen and values else None
+    choice = choose(title, own, INITS, report)
+    return Filling(choice, values["match"]) if choice and values else None

@@ -77,7 +77,7 @@ def _layer_list() -> Json:
 def _layer(definitions: Json) -> Json:
     """A layer: a name, or a map with the name as its only key."""
     rows: Mapping[str, Callable[..., Any]] = {**LAYERS, **CONTAINERS}
-    forms = _others(rows)  # the file's blocks, and own layers
+    forms = _other_names(rows)  # the file's blocks, and own layers
     bare = []
     again = _keys(schema_of(recomputed), definitions)
     for kind, make in rows.items():
@@ -100,8 +100,8 @@ def _layer(definitions: Json) -> Json:
     return {"anyOf": [{"enum": bare}, *forms]}
 
 
-def _others(rows: Mapping[str, Any]) -> list[Json]:
-    """A name that is in no table, or a map with it as its only key."""
+def _other_names(rows: Mapping[str, Any]) -> list[Json]:
+    """Schemas for a name outside the table, alone or as the only key of a map."""
     name: Json = {"not": {"enum": list(rows)}}
     return [
         {"type": "string", **name},
@@ -121,7 +121,7 @@ def _under_its_name(kind: str, make: Callable[..., Any], values: list[Json]) -> 
 
 def _metric(definitions: Json) -> Json:
     """A metric: a name, or a map with the name as its only key."""
-    forms = _others(METRICS)  # own metrics
+    forms = _other_names(METRICS)  # own metrics
     for kind, make in METRICS.items():
         fields = _map(schema_of(make), definitions)
         fields["properties"]["name"] = {"type": "string"}
@@ -168,23 +168,23 @@ def _or_own(table: Mapping[str, Callable[..., Any]], definitions: Json) -> Json:
 
 
 def _map(schema: Schema, definitions: Json) -> Json:
-    written = schema.model.model_json_schema()
+    model_schema = schema.model.model_json_schema()
     result: Json = {
         "type": "object",
         "properties": _keys(schema, definitions),
         "additionalProperties": False,
     }
-    if "required" in written:
-        result["required"] = list(written["required"])
+    if "required" in model_schema:
+        result["required"] = list(model_schema["required"])
     return result
 
 
 def _keys(schema: Schema, definitions: Json) -> Json:
     """Each key with its type, or a reference to another value."""
-    written = schema.model.model_json_schema()
-    definitions.update(written.get("$defs", {}))
+    model_schema = schema.model.model_json_schema()
+    definitions.update(model_schema.get("$defs", {}))
     keys: Json = {}
-    for key, kind in written.get("properties", {}).items():
+    for key, kind in model_schema.get("properties", {}).items():
         kind.pop("title", None)
         keys[key] = {"anyOf": [kind, _REFERENCE]}
     return keys

@@ -42,23 +42,23 @@ class Largest:
 
 
 def largest_batch(
-    config: Config, free: int, known: Mapping[int, int] | None = None, device: str = "cpu"
+    config: Config, free: int, needs: Mapping[int, int] | None = None, device: str = "cpu"
 ) -> Largest | None:
-    """The largest batch or part that fits into so many bytes; None where that is not known.
+    """The largest batch, or part of one, that fits into `free` bytes; None if that is unknown.
 
-    Of some sizes it may be `known` already what they need.
+    `needs` has the bytes of sizes that were already rehearsed.
     """
     train, samples = config.train, config.facts.sizes["train"]
     cut = train.micro_batch is not None
     name = "micro_batch" if cut else "batch"
     top = min(train.batch, samples) if cut else samples
     least = -(-train.batch // PARTS) if cut else 1
-    rehearsed = dict(known or {})
+    rehearsed = dict(needs or {})
 
     def need(size: int) -> int:
         if size not in rehearsed:
-            changed = with_batch(config, name, size)
-            rehearsed[size] = rehearse_training(changed, device=device, free=free)[0].most
+            trial = with_batch(config, name, size)
+            rehearsed[size] = rehearse_training(trial, device=device, free=free)[0].most
         return rehearsed[size]
 
     try:
@@ -69,10 +69,10 @@ def largest_batch(
 
 
 def with_batch(config: Config, name: str, size: int) -> Config:
-    """The config with another batch or part, as it would be loaded."""
+    """The config with another batch or micro-batch size, as if it were loaded so."""
     change: dict[str, Any] = {name: size}
     train = replace(config.train, **change)
-    if "log_every" not in config.stated["train"]:
+    if "log_every" not in config.explicit["train"]:
         train = replace(train, log_every=None)
     steps = config.steps
     if train.steps is None:
@@ -81,10 +81,10 @@ def with_batch(config: Config, name: str, size: int) -> Config:
 
 
 def _programs(config: Config) -> Callable[[int], tuple[int, ...]]:
-    """Of a size, the samples of all programs of the steps, and of those of the evaluations.
+    """For a batch size, the samples in all programs of the steps and of the evaluations.
 
-    What a run needs is nearly a sum of these, each so many times: every program has its own arena,
-    which grows with its batch, and a smaller last batch has a program of its own.
+    The memory of a run is nearly linear in these: every program has its own arena, which grows with
+    its batch, and a smaller last batch has a program of its own.
     """
     train, sizes = config.train, config.facts.sizes
 
@@ -94,11 +94,11 @@ def _programs(config: Config) -> Callable[[int], tuple[int, ...]]:
     if train.micro_batch is not None:
         return lambda size: (of(train.batch, size),)
     whole = train.drop_last
-    others = [sizes[name] for name in ("val", "test") if name in sizes]
+    evaluations = [sizes[name] for name in ("val", "test") if name in sizes]
 
     def programs(size: int) -> tuple[int, ...]:
         steps = size if whole else of(sizes["train"], size)
-        return steps, sum(of(samples, size) for samples in others)
+        return steps, sum(of(samples, size) for samples in evaluations)
 
     return programs
 

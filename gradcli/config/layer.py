@@ -104,14 +104,14 @@ class Layer(Row):
         Functions of the table name types of YAML themselves.
         """
         name, default, hint = parameter.name, parameter.default, parameter.annotation
-        others = [kind for kind in members(hint) if kind is not type(None)]
+        kinds = [kind for kind in members(hint) if kind is not type(None)]
         sizes = IMAGES if "images" in self.forms else LINES if "lines" in self.forms else {}
         types = {**TYPES, **sizes, **self.types} if isinstance(self.make, type) else {}
-        name = f"{name} same" if name == "padding" and str in others else name
+        name = f"{name} same" if name == "padding" and str in kinds else name
         if name in types:
             hint = types[name] | None if default is None else types[name]
-        elif default is not None and len(others) == 1:
-            [hint] = others
+        elif default is not None and len(kinds) == 1:
+            [hint] = kinds
         return default, hint
 
     def maker(self, x: Signal, values: Mapping[str, Any]) -> Make:

@@ -106,9 +106,9 @@ def attention(
 ) -> nn.SelfAttention:
     """Multi-head self-attention: each step becomes an average of steps, weighted by similarity."""
     steps, features = sample
-    turned = steps if rotary else None
+    rotary_steps = steps if rotary else None
     return nn.SelfAttention(
-        features, heads, dropout=dropout, rotary_steps=turned, eps=eps, **further
+        features, heads, dropout=dropout, rotary_steps=rotary_steps, eps=eps, **further
     )
 
 

@@ -43,8 +43,8 @@ class _Warner:
 
 
 def _neighbours(last: PlannedLayer, first: PlannedLayer, warner: _Warner) -> None:
-    """Of two layers, one directly behind the other."""
-    other = f"layer {first.index}, {first.title}"
+    """Check two layers, one directly behind the other."""
+    follower = f"layer {first.index}, {first.title}"
     if first.kind == "batchnorm" and last.fields.get("bias") and last.kind not in NORMS:
         cure = "bias: false"
         warner.warn("W103", ": its bias is removed again by the batchnorm", last, cure)
@@ -54,7 +54,7 @@ def _neighbours(last: PlannedLayer, first: PlannedLayer, warner: _Warner) -> Non
         warner.warn("W111", message, first, "leave one of the two out")
     if first.kind == "batchnorm" and last.kind in DROPOUTS and last.fields.get("p"):
         message = (
-            f", stands directly before {other}, which learns the variance of values with zeros "
+            f", stands directly before {follower}, which learns the variance of values with zeros "
             "among them; in evaluation there are none"
         )
         warner.warn("W112", message, last, "put it behind the batchnorm")
@@ -76,10 +76,10 @@ def _straight(chain: Sequence[PlannedLayer]) -> Iterator[PlannedLayer]:
 
 
 def _narrow(line: Sequence[PlannedLayer], warner: _Warner) -> None:
-    """A layer that leaves one number, of which a later layer makes more again."""
+    """Warn of a layer that leaves one number, which a later layer widens again."""
     source: PlannedLayer | None = None  # the latest layer that made a width of 1
     for layer in line:
-        mixes = any(one.kind in OF_ROWS | OF_IMAGES for one in layer.flat())
+        mixes = any(inner.kind in OF_ROWS | OF_IMAGES for inner in layer.flat())
         if mixes and source is not None and _is_narrow(layer.kind, layer.input.shape):
             message = (
                 f", leaves a width of 1: all that layer {layer.index}, {layer.title}, sees is one "

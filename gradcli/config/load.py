@@ -40,11 +40,11 @@ from gradcli.config.schema import check, schema_of
 from gradcli.config.sections import (
     ELSEWHERE,
     VERSION,
-    Chosen,
+    Choice,
     Pretrained,
     choose,
     expectations,
-    listed,
+    plain_value,
     settings,
     top,
 )
@@ -60,7 +60,7 @@ from gradcli.train.metrics import METRICS
 
 UNKNOWN = "E102"  # of errors: a name that no table has
 # The names that own code may not take, by its kind.
-TAKEN: dict[str, Collection[str]] = {
+RESERVED: dict[str, Collection[str]] = {
     "layer": {**LAYERS, **CONTAINERS},
     "dataset": DATASETS,
     "loss": LOSSES,
@@ -76,14 +76,14 @@ class Config:
         data: the located source; its files exist.
         steps: updates of the whole run.
         resolved: every value, defaults included; written as YAML it loads to the same config.
-        stated: what the file and the overrides say, without defaults.
+        explicit: what the file and the overrides say, without defaults.
         sources: the files as written, the config itself first.
         code: own Python files by name, as they were run.
         freeze: patterns of the parameters that are not trained.
         pretrained: the first weights; `from_` is an absolute path of a file.
         lora: the thin matrices that are trained in place of the weights.
         root: the folder of the config; relative paths in it begin there.
-        written: what the files and the overrides say, with places.
+        tree: what the files and the overrides say, with places.
         warnings: what is allowed and probably not meant.
         memory: what the training needs; None where that is not known or not asked for.
     """
@@ -92,22 +92,22 @@ class Config:
     data: Source
     facts: Facts
     model: tuple[PlannedLayer, ...]
-    loss: Chosen
-    metrics: Mapping[str, Chosen]
-    optim: Chosen
-    schedule: Chosen
+    loss: Choice
+    metrics: Mapping[str, Choice]
+    optim: Choice
+    schedule: Choice
     train: Settings
     expect: tuple[Expectation, ...]
     steps: int
     resolved: dict[str, Any]
-    stated: dict[str, Any]
+    explicit: dict[str, Any]
     sources: tuple[tuple[Path, str], ...]
     code: Mapping[str, str]
     freeze: tuple[str, ...]
     pretrained: Pretrained | None
     lora: Lora | None
     root: Path
-    written: Node
+    tree: Node
     warnings: tuple[GradcliError, ...]
     memory: Memory | None = None
 
@@ -139,11 +139,11 @@ def load(
         report.errors.append(error)
         config = None
     if report.errors or config is None:
-        raise ErrorGroup(_ordered(report.errors))
+        raise ErrorGroup(_sort(report.errors))
     return config if room is None else replace(config, memory=fitting(config, room))
 
 
-def _ordered(errors: list[GradcliError]) -> list[GradcliError]:
+def _sort(errors: list[GradcliError]) -> list[GradcliError]:
     """By exit code (what is written before what lies on the disk), then by place."""
     unique = {(error.message, str(error.place)): error for error in errors}
     return sorted(
@@ -171,24 +171,24 @@ class _Loading:
 
     def load(self, overrides: Sequence[str]) -> Config | None:
         report = self.report
-        written = override(self.reading.file(self.path), overrides, report)
-        files = written.map().get("code")
-        code = own_code.read(files, self.path.parent, TAKEN, report, self.trust)
-        written = blocks.expand(written, {**LAYERS, **CONTAINERS, **code.layers}, report)
-        references = References(written, report)
-        root = references.resolve(written)
-        crosscheck.unused_vars(written, references.used, report)
+        tree = override(self.reading.file(self.path), overrides, report)
+        files = tree.map().get("code")
+        code = own_code.read(files, self.path.parent, RESERVED, report, self.trust)
+        tree = blocks.expand(tree, {**LAYERS, **CONTAINERS, **code.layers}, report)
+        references = References(tree, report)
+        root = references.resolve(tree)
+        crosscheck.unused_vars(tree, references.names, report)
         values = check(root, schema_of(top), "", report, elsewhere=ELSEWHERE)
         self._version(root)
         data = self._data(root, code)
-        source, facts = (data[0].made, data[1]) if data else (None, None)
+        source, facts = (data[0].instance, data[1]) if data else (None, None)
         root = fill_facts(root, facts, report)
         sections = root.map()
         loss = choose("loss", sections.get("loss"), {**LOSSES, **code.losses}, report)
         optim = choose_optimizer(sections.get("optim"), report)
         schedule = choose_schedule(sections.get("schedule", Node("constant", root.place)), report)
         train = settings(sections.get("train"), report)
-        taken = self._pretrained(sections.get("pretrained"))
+        pretrained = self._pretrained(sections.get("pretrained"))
         lora = self._lora(sections.get("lora"))
         task = task_of(facts, source) if facts else None
         metrics = choose_metrics(sections.get("metrics"), task, report, code.metrics)
@@ -201,8 +201,10 @@ class _Loading:
             prompt_fits(root, train, source, facts, report)
         if facts and train and schedule:
             steps = self._together(root, facts, train, layers, schedule, loss)
-            measured = {name: metric.made for name, metric in metrics.items()}
-            crosscheck.watched(root, train, expect, measured, facts, schedule.made.metric, report)
+            instances = {name: metric.instance for name, metric in metrics.items()}
+            crosscheck.watched(
+                root, train, expect, instances, facts, schedule.instance.metric, report
+            )
         if layers:
             crosscheck.parameters(layers, crosscheck.place_of(root, "model"), report)
         if layers and facts and loss and values and not report.errors:
@@ -228,17 +230,17 @@ class _Loading:
             expect=expect,
             steps=steps,
             resolved={},
-            stated=root.plain(),
+            explicit=root.plain(),
             sources=tuple(self.reading.sources),
             code=code.files,
             freeze=tuple(values["freeze"]),
-            pretrained=taken,
+            pretrained=pretrained,
             lora=lora,
             root=self.path.parent,
-            written=root,
+            tree=root,
             warnings=tuple(report.warnings),
         )
-        config.resolved.update(_resolved(config, data[0].name))
+        config.resolved.update(_resolve(config, data[0].name))
         return config
 
     def _pretrained(self, node: Node | None) -> Pretrained | None:
@@ -275,27 +277,27 @@ class _Loading:
                 node.place,
             )
 
-    def _data(self, root: Node, code: OwnCode) -> tuple[Chosen, Facts] | None:
+    def _data(self, root: Node, code: OwnCode) -> tuple[Choice, Facts] | None:
         """The data source with its paths, and what it says about itself."""
         node = root.map().get("data")
         table = ChainMap[str, Any](dict(code.datasets), DATASETS)
-        chosen = choose("data", node, table, self.report)
-        if chosen is None or node is None:
+        choice = choose("data", node, table, self.report)
+        if choice is None or node is None:
             return None
         if self.facts is not None:
-            source = without_data(chosen.made, self.path.parent)
-            return Chosen(chosen.name, chosen.values, source), self.facts
+            source = without_data(choice.instance, self.path.parent)
+            return Choice(choice.name, choice.values, source), self.facts
         try:
-            source = chosen.made.locate(self.path.parent)
+            source = choice.instance.locate(self.path.parent)
             facts = source.facts()
         except GradcliError as error:
             error.place = error.place or _spoken_of(full(node), error.message)
             self.report.errors.append(error)
             return None
-        return Chosen(chosen.name, chosen.values, source), facts
+        return Choice(choice.name, choice.values, source), facts
 
     def _model(
-        self, root: Node, facts: Facts | None, loss: Chosen | None, code: OwnCode
+        self, root: Node, facts: Facts | None, loss: Choice | None, code: OwnCode
     ) -> list[PlannedLayer] | None:
         """All layers, or None when one is wrong."""
         node = root.map().get("model")
@@ -321,8 +323,8 @@ class _Loading:
         facts: Facts,
         train: Settings,
         layers: list[PlannedLayer] | None,
-        schedule: Chosen,
-        loss: Chosen | None,
+        schedule: Choice,
+        loss: Choice | None,
     ) -> int | None:
         if loss and train.sampler is not None:
             crosscheck.sampler_fits(root, facts, loss, self.report)
@@ -347,34 +349,35 @@ def _stem(path: Path) -> str:
     return "".join(letters).strip("-")[:100] or "run"
 
 
-def _resolved(config: Config, data_name: str) -> dict[str, Any]:
+def _resolve(config: Config, data_name: str) -> dict[str, Any]:
     """Every value of the config, as plain YAML."""
-    data = {f.name: listed(getattr(config.data, f.name)) for f in fields(config.data) if f.init}  # type: ignore[arg-type]
+    keys = [f.name for f in fields(config.data) if f.init]  # type: ignore[arg-type]
+    data = {key: plain_value(getattr(config.data, key)) for key in keys}
     return {
         "gradcli": VERSION,
         "name": config.name,
         **({"code": list(config.code)} if config.code else {}),
-        "data": {"name": data_name, **_given(data)},
+        "data": {"name": data_name, **_without_none(data)},
         "model": written_layers(config.model),
-        **_taken(config),
-        **({"lora": listed(asdict(config.lora))} if config.lora else {}),
+        **_pretrained_values(config),
+        **({"lora": plain_value(asdict(config.lora))} if config.lora else {}),
         **({"freeze": list(config.freeze)} if config.freeze else {}),
-        "loss": config.loss.written(),
+        "loss": config.loss.as_dict(),
         "metrics": written_metrics(config.metrics),
-        "optim": config.optim.written(),
-        "schedule": config.schedule.written(),
-        "train": _given(asdict(config.train)),
+        "optim": config.optim.as_dict(),
+        "schedule": config.schedule.as_dict(),
+        "train": _without_none(asdict(config.train)),
         "expect": {e.metric: f"{e.comparison} {e.value!r}" for e in config.expect},
     }
 
 
-def _taken(config: Config) -> dict[str, Any]:
+def _pretrained_values(config: Config) -> dict[str, Any]:
     if config.pretrained is None:
         return {}
     section = schema_of(Pretrained)
     values = {key: getattr(config.pretrained, name) for key, name in section.names.items()}
-    return {"pretrained": listed(values)}
+    return {"pretrained": plain_value(values)}
 
 
-def _given(values: dict[str, Any]) -> dict[str, Any]:
+def _without_none(values: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value is not None}

@@ -31,9 +31,9 @@ def adapt(model: nn.Module, lora: Lora | None) -> None:
     """Add the matrices, and freeze all other weights but those that `train` names."""
     if lora is None:
         return
-    trained = select(model, lora.train, "lora.train")
+    trainable = select(model, lora.train, "lora.train")
     for name, parameter in model.named_parameters():
-        parameter.requires_grad_(name in trained)
+        parameter.requires_grad_(name in trainable)
     weights = select_linear(model, lora.match, "lora.match")
     _check_rank(model, weights, lora.rank)
     layers = sorted(name.rpartition(".")[0] for name in weights)
@@ -55,10 +55,12 @@ def _check_rank(model: nn.Module, weights: Collection[str], rank: int) -> None:
 
 def select_linear(model: nn.Module, patterns: Sequence[str], where: str) -> set[str]:
     """The weights of linear layers that a pattern matches; none that another layer shares."""
-    layers = {name for name, one in model.named_modules() if type(one) is nn.Linear}
+    layers = {name for name, module in model.named_modules() if type(module) is nn.Linear}
     owners: dict[int, list[str]] = {}
     for name, parameter in model.named_parameters(remove_duplicate=False):
         owners.setdefault(id(parameter), []).append(name)
     alone = [names[0] for names in owners.values() if len(names) == 1]
-    weights = [one for one in alone if one.endswith("weight") and one.rpartition(".")[0] in layers]
+    weights = [
+        name for name in alone if name.endswith("weight") and name.rpartition(".")[0] in layers
+    ]
     return among(paths(model, weights), patterns, where, "linear layer")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from gradcli.config import number_labels
 from gradcli.config.node import Node, Report
 from gradcli.config.planned import PlannedLayer
-from gradcli.config.sections import Chosen
+from gradcli.config.sections import Choice
 from gradcli.config.signal import Signal
 from gradcli.errors import ShapeError
 from gradcli.wording import quantity
@@ -35,7 +35,7 @@ def classes_of(facts: Facts) -> int | None:
 
 def output_fits(
     root: Node,
-    loss: Chosen,
+    loss: Choice,
     facts: Facts,
     layers: Sequence[PlannedLayer],
     output: Signal,
@@ -49,24 +49,24 @@ def output_fits(
             cure += f"; {number_labels.CURE}"
         report.error("E109", problem, root.map()["loss"].place, caret=cure)
         return
-    kind, binary = target_kind(facts), loss.made.binary
+    kind, binary = target_kind(facts), loss.instance.binary
     if kind == "values":
-        wanted, fits = facts.target, math.prod(output.shape) == math.prod(facts.target)
+        shape, fits = facts.target, math.prod(output.shape) == math.prod(facts.target)
     else:
-        wanted = (*facts.target, 1 if binary else classes_of(facts) or 0)
-        fits = output.shape == wanted
+        shape = (*facts.target, 1 if binary else classes_of(facts) or 0)
+        fits = output.shape == shape
     if fits:
         _attempt(root, loss, facts, output, report)
         return
     what = "target values" if kind == "values" else "classes"
-    count = wanted[-1] if wanted else 1
-    has = f"the data has {count} {what}, so it must give {Signal(wanted)}"
+    count = shape[-1] if shape else 1
+    has = f"the data has {count} {what}, so it must give {Signal(shape)}"
     notes: tuple[str, ...] = ()
     if kind == "labels" and binary:
-        has = f"'{loss.name}' takes one for the second of two classes, {Signal(wanted)}"
-    elif kind == "labels" and len(output.shape) == len(wanted):
+        has = f"'{loss.name}' takes one for the second of two classes, {Signal(shape)}"
+    elif kind == "labels" and len(output.shape) == len(shape):
         notes = ("write $data.classes instead of a number",)
-    if len(output.shape) > len(wanted):
+    if len(output.shape) > len(shape):
         notes = (f"put flatten before the linear layers{_or_last_step(layers)}",)
     report.errors.append(
         ShapeError(
@@ -85,12 +85,12 @@ def _or_last_step(layers: Sequence[PlannedLayer]) -> str:
     return f", or write last: true in layer {steps[-1].index}, {steps[-1].title}" if steps else ""
 
 
-def _attempt(root: Node, loss: Chosen, facts: Facts, output: Signal, report: Report) -> None:
+def _attempt(root: Node, loss: Choice, facts: Facts, output: Signal, report: Report) -> None:
     """Try a loss of the user's own on such outputs."""
-    if loss.made.attempt is None:
+    if loss.instance.attempt is None:
         return
     try:
-        warning = loss.made.attempt(output.shape, facts)
+        warning = loss.instance.attempt(output.shape, facts)
         if warning:
             place = root.map()["loss"].place
             report.warn("W108", f"loss '{loss.name}': {warning}", place, caret="end it in mean()")
@@ -99,25 +99,25 @@ def _attempt(root: Node, loss: Chosen, facts: Facts, output: Signal, report: Rep
         report.errors.append(error)
 
 
-def _wrong_kind(loss: Chosen, facts: Facts) -> tuple[str, str] | None:
+def _wrong_kind(loss: Choice, facts: Facts) -> tuple[str, str] | None:
     """A loss for other targets than the data has, and the cure."""
     kind, classes = target_kind(facts), classes_of(facts)
-    if kind not in loss.made.targets:
+    if kind not in loss.instance.targets:
         has = f" ({quantity(classes or 0, 'class')})" if kind == "labels" else ""
         cure = "use cross_entropy" if kind == "labels" else "use mse"
-        if loss.made.attempt is not None:
+        if loss.instance.attempt is not None:
             cure = f'if it takes them, write targets = "{kind}" in its class'
         return (
-            f"loss '{loss.name}' is for {loss.made.targets[0]}, this data has {kind} as targets"
+            f"loss '{loss.name}' is for {loss.instance.targets[0]}, this data has {kind} as targets"
             + has,
             cure,
         )
-    if kind == "labels" and loss.made.binary and classes != 2:
+    if kind == "labels" and loss.instance.binary and classes != 2:
         return (
             f"loss '{loss.name}' is for two classes, this data has {classes}",
             "use cross_entropy",
         )
-    if facts.mixed and not loss.made.mixed:
+    if facts.mixed and not loss.instance.mixed:
         return (
             f"loss '{loss.name}' takes one class a sample, and mixup gives probabilities of two",
             "use cross_entropy",
@@ -125,24 +125,24 @@ def _wrong_kind(loss: Chosen, facts: Facts) -> tuple[str, str] | None:
     return None
 
 
-def _wrong_weights(loss: Chosen, facts: Facts) -> tuple[str, str] | None:
+def _wrong_weights(loss: Choice, facts: Facts) -> tuple[str, str] | None:
     """Other weights than one for each class or value, and the cure."""
-    kind, given = target_kind(facts), loss.made.weights
+    kind, count = target_kind(facts), loss.instance.weights
     if kind == "values":
-        wanted, what = (facts.target[-1] if facts.target else 1), "target values"
-    elif loss.made.binary:
-        wanted, what = 1, "output"
+        expected, what = (facts.target[-1] if facts.target else 1), "target values"
+    elif loss.instance.binary:
+        expected, what = 1, "output"
     else:
-        wanted, what = classes_of(facts) or 0, "classes"
-    if given is None or given == wanted:
+        expected, what = classes_of(facts) or 0, "classes"
+    if count is None or count == expected:
         return None
     return (
-        f"loss '{loss.name}' has {quantity(given, 'weight')} for {wanted} {what}",
-        f"give {wanted}",
+        f"loss '{loss.name}' has {quantity(count, 'weight')} for {expected} {what}",
+        f"give {expected}",
     )
 
 
-def end_lint(root: Node, loss: Chosen, last: PlannedLayer, report: Report) -> None:
+def end_lint(root: Node, loss: Choice, last: PlannedLayer, report: Report) -> None:
     """A last layer that is allowed before this loss, and probably not meant."""
     twice = _TAKES_LOGITS.get(loss.name)
     if twice and last.kind in _PROBABILITIES:

@@ -157,8 +157,8 @@ def _of_labels(name: str, weight: Sequence[float], **options: Any) -> Loss:
     """A loss of torch's functions that takes one output a class."""
 
     def make() -> LossFunction:
-        given = {"weight": engine.tensor(list(weight))} if weight else {}
-        return in_rows(partial(getattr(F, name), **given, **options))
+        tensors = {"weight": engine.tensor(list(weight))} if weight else {}
+        return in_rows(partial(getattr(F, name), **tensors, **options))
 
     mixed = name == "cross_entropy"
     mass = _mass(weight) if weight else None
@@ -189,11 +189,13 @@ def _of_values(
     """A loss of torch's functions that takes one output a value, or for each of binary labels."""
 
     def make() -> LossFunction:
-        function, given = getattr(F, name), dict(options)
-        if "pos_weight" in given:
-            many = given["pos_weight"]
-            given["pos_weight"] = engine.tensor(list(many) if isinstance(many, tuple) else [many])
-        return in_shape(partial(function, **given))
+        function, arguments = getattr(F, name), dict(options)
+        if "pos_weight" in arguments:
+            many = arguments["pos_weight"]
+            arguments["pos_weight"] = engine.tensor(
+                list(many) if isinstance(many, tuple) else [many]
+            )
+        return in_shape(partial(function, **arguments))
 
     kinds = ("labels", "values") if binary else ("values",)
     return Loss(kinds, make, binary, weights, answers or {}, distance=distance)

@@ -82,8 +82,8 @@ def program_memory(
             job = job_of(config, dataset)
             step = OneStep(job, splits["train"], group)
             # The order of more is computed place by place.
-            listed = min(splits["train"].size, LISTED)
-            order = engine.empty(listed, dtype=engine.int64)
+            length = min(splits["train"].size, LISTED)
+            order = engine.empty(length, dtype=engine.int64)
         args = order[: config.train.batch], *(row[0] for row in step.inputs([1]))
         arena = arena_bytes(step, args)
         arriving = step.ranks.arriving if step.ranks is not None else 0
@@ -103,8 +103,8 @@ def placed(splits: Mapping[str, Split], device: str, free: int | None) -> dict[s
     if device == "cpu":
         return dict(splits)
     why = staging.why_staged(splits, free)
-    for one in staging.all_stored(splits):
-        storage = one.array.storage
+    for tensor in staging.all_stored(splits):
+        storage = tensor.array.storage
         if isinstance(storage, Imagined):
             storage.count(0 if why else storage.nbytes)
     return staging.staged(splits, META) if why else dict(splits)
@@ -163,10 +163,10 @@ def _rehearsed(config: Config, memory: Memory, room: Room, free: int) -> None:
         raise error
 
 
-def _distinct(needed: int, free: int) -> str:
-    """Bytes for the message, as text that differs from that of what is free."""
-    text = byte_size(needed)
-    return text if text != byte_size(free) else quantity(needed, "byte", form=",")
+def _distinct(size: int, free: int) -> str:
+    """Format bytes so that the text differs from that of the free bytes."""
+    text = byte_size(size)
+    return text if text != byte_size(free) else quantity(size, "byte", form=",")
 
 
 def _largest(
@@ -198,21 +198,21 @@ def _least(config: Config) -> int:
             f"the model has {quantity(count, 'parameter')} and {quantity(sum(values), 'value')} a "
             "batch; their bytes overflow 64 bits"
         )
-        raise ErrorGroup([ShapeError(sentence, place=place_of(config.written, "model"))])
+        raise ErrorGroup([ShapeError(sentence, place=place_of(config.tree, "model"))])
     return 4 * count + 2 * max(values)
 
 
-def _too_large(config: Config, needed: str, room: Room, free: int) -> ErrorGroup:
-    """The error at the model, and what could be made smaller."""
+def _too_large(config: Config, need: str, room: Room, free: int) -> ErrorGroup:
+    """The error at the model, with what to make smaller."""
     count = sum(layer.parameters for layer in config.model)
     batch = config.train.micro_batch or config.train.batch
     cure = "make the largest layer, train.batch or train.micro_batch smaller"
     if free <= room.process:
         cure = f"allow it more: Python alone takes about {byte_size(room.process)} of that"
     error = DeviceError(
-        f"training needs {needed}, {room.where} has {byte_size(free)} available",
+        f"training needs {need}, {room.where} has {byte_size(free)} available",
         code="E402",
-        place=place_of(config.written, "model"),
+        place=place_of(config.tree, "model"),
         notes=(
             f"{quantity(count, 'parameter')}, {config.optim.name}, batches of {batch}",
             cure,

@@ -112,19 +112,19 @@ def _renamed(below: Node, above: Node) -> bool:
 
 
 def _edit_layers(model: Node, changes: Node, report: Report) -> Node:
-    """A model list in which the layers named in `changes` get other fields."""
-    left = dict(changes.map())
+    """Change the fields of the layers that `changes` names."""
+    pending = dict(changes.map())
 
     def edit(layer: Node) -> Node:
         layer = layer.with_items(edit)
         name = layer.map().get("name")
-        if name is not None and isinstance(name.value, str) and name.value in left:
-            return _changed(layer, left.pop(name.value), report)
+        if name is not None and isinstance(name.value, str) and name.value in pending:
+            return _merge_fields(layer, pending.pop(name.value), report)
         return layer
 
     edited = edit(model)
     names = layer_names(model)
-    for name in left:
+    for name in pending:
         report.error(
             "E103",
             f"no layer of the model is named '{name}'",
@@ -135,7 +135,7 @@ def _edit_layers(model: Node, changes: Node, report: Report) -> Node:
     return edited
 
 
-def _changed(fields: Node, change: Node, report: Report) -> Node:
+def _merge_fields(fields: Node, change: Node, report: Report) -> Node:
     if not isinstance(change.value, dict):
         report.error("E104", f"a layer's fields are a map, got {describe(change)}", change.place)
         return fields
@@ -153,20 +153,20 @@ def layer_names(model: Node) -> list[str]:
 
 
 def override(root: Node, texts: Sequence[str], report: Report) -> Node:
-    """`root` with the `-s KEY=VALUE` of the command line laid over it."""
+    """Apply the `-s KEY=VALUE` of the command line to `root`."""
     if len(texts) > MAX_OVERRIDES:
         count = f"{MAX_OVERRIDES} overrides, got {len(texts)}"
         raise ConfigError(f"a command has at most {count}; write them into a file")
-    seen: dict[str, str] = {}
+    earlier: dict[str, str] = {}
     for text in texts:
-        shown = text if len(text) <= 200 else text[:197] + "..."
-        place = Place(f"-s {shown}")
+        short = text if len(text) <= 200 else text[:197] + "..."
+        place = Place(f"-s {short}")
         key, equals, value = text.partition("=")
         # The figures in `expect:` have a dot in their names.
         depth = 1 if key.strip().startswith("expect.") else -1
         steps = [step.strip() for step in key.split(".", depth)]
         if not equals or not all(steps):
-            report.error("E108", f"an override is KEY=VALUE, got {shown!r}", place)
+            report.error("E108", f"an override is KEY=VALUE, got {short!r}", place)
             continue
         if len(steps) > MAX_DEPTH:
             report.error("E108", f"an override reaches at most {MAX_DEPTH} levels down", place)
@@ -178,10 +178,12 @@ def override(root: Node, texts: Sequence[str], report: Report) -> Node:
             notes = (f"null takes a value away: -s {key}=null",)
             report.error("E108", f"'{key}' is given no value", place, notes=notes)
             continue
-        if key in seen:
-            report.error("E108", f"'{key}' is overridden twice: {seen[key]!r} and {text!r}", place)
+        if key in earlier:
+            report.error(
+                "E108", f"'{key}' is overridden twice: {earlier[key]!r} and {text!r}", place
+            )
             continue
-        seen[key] = text
+        earlier[key] = text
         root = _laid(root, steps, read_value(value, place, report), place, report)
     return root
 

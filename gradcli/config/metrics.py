@@ -12,7 +12,7 @@ from gradcli.config.merge import without
 from gradcli.config.node import Node, Report, describe
 from gradcli.config.own_metric import Own
 from gradcli.config.schema import check, schema_of, suggestion
-from gradcli.config.sections import Chosen, listed
+from gradcli.config.sections import Choice, plain_value
 from gradcli.errors import Place, ShapeError
 from gradcli.train.metrics import METRICS, Metric, Task
 from gradcli.train.spelling import token_lengths
@@ -36,18 +36,18 @@ def task_of(facts: Facts, source: Source | None) -> Task:
 
 def choose_metrics(
     node: Node | None, task: Task | None, report: Report, own: Table | None = None
-) -> dict[str, Chosen]:
-    """Each metric by the name of its figure."""
+) -> dict[str, Choice]:
+    """Read the metrics, by the name of their figure."""
     table: Table = ChainMap[str, Any](dict(own or {}), METRICS)
-    chosen: dict[str, Chosen] = {}
+    choices: dict[str, Choice] = {}
     for item in node.list() if node else []:
-        written = _written(item, table, report)
-        if written is None:
+        entry = _kind_and_fields(item, table, report)
+        if entry is None:
             continue
-        kind, fields, place = written
+        kind, fields, place = entry
         name, fields = _name(kind, fields, report)
         values = check(fields, schema_of(table[kind]), f"metric {kind}: ", report)
-        if name in chosen:
+        if name in choices:
             report.error(
                 "E106",
                 f"metric '{name}' is listed twice",
@@ -57,8 +57,8 @@ def choose_metrics(
         elif values is not None:
             metric = _metric(table[kind], values, name, task, place, report)
             if metric is not None:
-                chosen[name] = Chosen(kind, values, metric)
-    return chosen
+                choices[name] = Choice(kind, values, metric)
+    return choices
 
 
 def _metric(
@@ -87,27 +87,27 @@ def _metric(
         return None
 
 
-def written_metrics(metrics: Mapping[str, Chosen]) -> list[Any]:
-    """The list as it would be written with every key."""
-    return [_in_full(name, one) for name, one in metrics.items()]
+def written_metrics(metrics: Mapping[str, Choice]) -> list[Any]:
+    """The list as YAML would have it, with every key."""
+    return [_in_full(name, choice) for name, choice in metrics.items()]
 
 
-def _in_full(name: str, metric: Chosen) -> Any:
-    fields = {key: listed(value) for key, value in metric.values.items()}
+def _in_full(name: str, metric: Choice) -> Any:
+    fields = {key: plain_value(value) for key, value in metric.values.items()}
     if name != metric.name:
         fields["name"] = name
     return {metric.name: fields} if fields else name
 
 
-def _written(node: Node, table: Table, report: Report) -> tuple[str, Node, Place] | None:
-    """Kind and keys of `name`, `name: value` or `name: {keys}`."""
+def _kind_and_fields(node: Node, table: Table, report: Report) -> tuple[str, Node, Place] | None:
+    """Read kind and keys of `name`, `name: value` or `name: {keys}`."""
     if node.broken or not isinstance(node.value, str | dict):
         return None  # the top level says so
-    named = node.named()
-    if named is None:
+    entry = node.entry()
+    if entry is None:
         _not_a_metric(node, report)
         return None
-    kind, value, place = named
+    kind, value, place = entry
     if kind not in table:
         report.error(
             "E102",

@@ -35,7 +35,7 @@ def _values(schema: Schema, model: BaseModel) -> dict[str, Any]:
 def model_of(schema: Schema) -> type[BaseModel]:
     """The model of a schema."""
     fields: dict[str, Any] = {
-        key: (_checked(hint), _field(schema, key)) for key, hint in schema.hints.items()
+        key: (_pydantic_type(hint), _field(schema, key)) for key, hint in schema.hints.items()
     }
     config = ConfigDict(
         extra="forbid",
@@ -59,10 +59,10 @@ def _field(schema: Schema, key: str) -> Any:
     return Field(default=default, description=doc)
 
 
-def _checked(hint: Any) -> Any:
-    """The type for pydantic: a dataclass is checked by its own schema.
+def _pydantic_type(hint: Any) -> Any:
+    """The type for pydantic; a dataclass is checked by its own schema.
 
-    Its attribute ALONE names the key that a bare value fills.
+    A bare value fills the key that the class attribute ALONE names.
     """
     inner = dataclass_in(hint)
     if inner is None:
@@ -71,7 +71,7 @@ def _checked(hint: Any) -> Any:
     notes: list[Any] = [AfterValidator(lambda model: inner(**_values(schema, model)))]
     alone = getattr(inner, "ALONE", None)
     if alone is not None:
-        either = _checked(schema.hints[alone]) | schema.model
+        either = _pydantic_type(schema.hints[alone]) | schema.model
         wrap = BeforeValidator(lambda value: _mapped(value, alone), json_schema_input_type=either)
         notes.append(wrap)
     section: Any = Annotated[(schema.model, *notes)]

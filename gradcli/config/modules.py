@@ -22,11 +22,11 @@ class Residual(nn.Sequential):
     @step_by_step
     def forward(self, input: Any) -> Any:
         """What the layers make of the input, and the input or what the shortcut makes of it."""
-        found = input
+        output = input
         for module in self.children():
             if module is not self.shortcut:
-                found = module(found)
-        return (input if self.shortcut is None else self.shortcut(input)) + found
+                output = module(output)
+        return (input if self.shortcut is None else self.shortcut(input)) + output
 
 
 class Parallel(nn.Sequential):
@@ -40,8 +40,10 @@ class Parallel(nn.Sequential):
     @step_by_step(unless=lambda self: unless_features(self.dim) if self.join == "concat" else "")
     def forward(self, input: Any) -> Any:
         """The results of all branches as one tensor."""
-        found = [branch(input) for branch in self.children()]
-        return engine.cat(found, self.dim) if self.join == "concat" else sum(found[1:], found[0])
+        outputs = [branch(input) for branch in self.children()]
+        return (
+            engine.cat(outputs, self.dim) if self.join == "concat" else sum(outputs[1:], outputs[0])
+        )
 
 
 def _obstacle(layer: States) -> str:
@@ -59,8 +61,8 @@ class States(nn.StatefulModule, Recurrent):
     With two directions the last one of each, side by side: each has then seen everything.
     """
 
-    def __init__(self, *args: Any, last: bool = False, **named: Any) -> None:
-        options = {"batch_first": True, **named}
+    def __init__(self, *args: Any, last: bool = False, **keywords: Any) -> None:
+        options = {"batch_first": True, **keywords}
         super().__init__(*args, **options)
         self.last = last
 

@@ -14,8 +14,8 @@ from gradcli.data.files import shown
 
 
 @contextmanager
-def refused(folder: Path) -> Iterator[None]:
-    """Inside it an import of a module that lies in the folder is an ImportError."""
+def forbid_imports(folder: Path) -> Iterator[None]:
+    """Within this context, importing a module from the folder raises ImportError."""
     finder = _Refusal(folder)
     sys.meta_path.insert(0, finder)
     try:

@@ -45,8 +45,8 @@ class Node:
         """The items of a list; of anything else, none."""
         return self.value if isinstance(self.value, list) else []
 
-    def named(self) -> tuple[str, Node, Place] | None:
-        """Name, value and place of `name` or `name: value`; None of anything else."""
+    def entry(self) -> tuple[str, Node, Place] | None:
+        """Name, value and place of `name` or `name: value`; None for anything else."""
         if isinstance(self.value, str):
             return self.value, Node({}, self.place), self.place
         if len(self.map()) != 1:
@@ -90,16 +90,16 @@ class Node:
         return None
 
     def at(self, path: Path) -> tuple[Node, Path]:
-        """The deepest node on the way along `path`, and the part of the path that exists."""
-        node, done = self, 0
+        """The deepest existing node along `path`, and the part of the path that leads to it."""
+        node, depth = self, 0
         for step in path:
             below = node.map().get(step) if isinstance(step, str) else None
             if isinstance(step, int) and step < len(node.list()):
                 below = node.list()[step]
             if below is None:
                 break
-            node, done = below, done + 1
-        return node, path[:done]
+            node, depth = below, depth + 1
+        return node, path[:depth]
 
 
 class Report:

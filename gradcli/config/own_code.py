@@ -56,13 +56,13 @@ class OwnCode:
 def read(
     node: Node | None,
     root: Path,
-    known: Mapping[str, Collection[str]],
+    reserved: Mapping[str, Collection[str]],
     report: Report,
     trust: Trust,
 ) -> OwnCode:
-    """Run the files that `code:` names, relative to `root`, and collect what they mark.
+    """Run the files that `code:` names, relative to `root`, and collect the classes they mark.
 
-    `known` has the names that are taken, by kind. What `trust` refuses is not run.
+    `reserved` has the names already in use, by kind. Files that `trust` refuses do not run.
     """
     code = OwnCode()
     if node is None or node.broken:
@@ -70,7 +70,7 @@ def read(
     before = len(report.errors)
     for item in node.list() if isinstance(node.value, list) else [node]:
         try:
-            _add(code, item, root, known, trust)
+            _add(code, item, root, reserved, trust)
         except GradcliError as error:
             error.place = error.place or item.place
             report.errors.append(error)
@@ -80,7 +80,7 @@ def read(
 
 
 def _add(
-    code: OwnCode, item: Node, root: Path, known: Mapping[str, Collection[str]], trust: Trust
+    code: OwnCode, item: Node, root: Path, reserved: Mapping[str, Collection[str]], trust: Trust
 ) -> None:
     if not isinstance(item.value, str) or not item.value.endswith(".py"):
         raise ConfigError(f"code names Python files, got {describe(item)}", code="E104")
@@ -97,7 +97,7 @@ def _add(
     with one_sentence(path):
         code.files[path.name] = data.decode("utf-8")  # type: ignore[index]
     trust.admit(path, hashlib.sha256(data).hexdigest())
-    with nullcontext() if trust.everything else neighbours.refused(path.parent):
+    with nullcontext() if trust.everything else neighbours.forbid_imports(path.parent):
         module = _run(path, data)
     classes = [value for value in vars(module).values() if _is_marked(value, module)]
     if not classes:
@@ -109,7 +109,7 @@ def _add(
         attribute, make = KINDS[kind]
         table = getattr(code, attribute)
         name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", cls.__name__).lower()
-        if name in known[kind] or name in table:
+        if name in reserved[kind] or name in table:
             raise ConfigError(f"{path}: the name '{name}' is taken; rename the class", code="E106")
         table[name] = make(cls, path)
 

@@ -87,19 +87,19 @@ class OwnLoss(Row):
             engine.set_rng_state(state)
 
     def _is_mean(self, make: Callable[[], LossFunction], output: Shape, facts: Facts) -> bool:
-        """Whether a batch of the same samples twice has the same loss; true where none can tell."""
+        """Whether doubling a batch keeps the loss; true if that cannot be tried."""
         state = engine.get_rng_state()
         try:
             targets = next(self._samples(facts, output))
             x, loss = engine.rand(targets.shape[0], *output), make()
-            one = loss(x, targets).item()
-            two = loss(engine.cat([x, x]), engine.cat([targets, targets])).item()
+            once = loss(x, targets).item()
+            twice = loss(engine.cat([x, x]), engine.cat([targets, targets])).item()
         except Exception:  # such numbers may be none that it takes
             return True
         finally:
             engine.set_rng_state(state)
-        finite = math.isfinite(one) and math.isfinite(two)
-        return not finite or math.isclose(one, two, rel_tol=1e-3, abs_tol=1e-6)
+        finite = math.isfinite(once) and math.isfinite(twice)
+        return not finite or math.isclose(once, twice, rel_tol=1e-3, abs_tol=1e-6)
 
     def _samples(self, facts: Facts, output: Shape) -> Iterator[Tensor]:
         """Targets of a few samples: labels or numbers; probabilities of classes where mixed.
@@ -118,12 +118,12 @@ class OwnLoss(Row):
         outputs = engine.zeros(targets.shape[0], *output, requires_grad=True)
         loss: Any = SHAPES[self.targets](module)(outputs, targets)
         if not isinstance(loss, Tensor) or loss.shape or not loss.is_floating_point():
-            got = type(loss).__name__
+            result = type(loss).__name__
             if isinstance(loss, Tensor):
-                got = f"{loss.dtype.name} of shape {loss.shape}"
+                result = f"{loss.dtype.name} of shape {loss.shape}"
             raise ShapeError(
                 f"{self.name} must give one floating-point number, the mean loss of the batch, as "
-                f"a tensor of shape (); it gave {got}; mean() makes one number of many"
+                f"a tensor of shape (); it gave {result}; mean() makes one number of many"
             )
         if loss.requires_grad:
             loss.backward()

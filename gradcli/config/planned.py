@@ -42,7 +42,7 @@ class PlannedLayer:
 
     @property
     def title(self) -> str:
-        """`linear 'head'`, `linear 128` or `gelu`: how messages and tables call it."""
+        """The layer's name in messages and tables: `linear 'head'`, `linear 128` or `gelu`."""
         kind = self.fields["of"] or self.kind if self.kind == "block" else self.kind
         if self.given_name:
             return f"{kind} '{self.given_name}'"
@@ -50,9 +50,9 @@ class PlannedLayer:
         if schema.first is None or self.kind in ("residual", "block"):
             return kind
         value = self.fields.get(schema.first)
-        told = value != schema.parameters[schema.first].default
+        explicit = value != schema.parameters[schema.first].default
         plain = isinstance(value, int | float | str)
-        return f"{self.kind} {value}" if plain and told else self.kind
+        return f"{self.kind} {value}" if plain and explicit else self.kind
 
     def flat(self) -> list[PlannedLayer]:
         """This layer and all inside it."""
@@ -94,18 +94,18 @@ def build_all(layers: Sequence[PlannedLayer]) -> nn.Sequential:
     return nn.Sequential(*map(build, layers))
 
 
-def written_layers(planned: Sequence[PlannedLayer]) -> list[Any]:
-    """The layers as they would be written in YAML with every field."""
-    written: list[Any] = []
-    for layer in planned:
-        fields = {key: _listed(value) for key, value in layer.fields.items() if value is not None}
+def written_layers(layers: Sequence[PlannedLayer]) -> list[Any]:
+    """The layers as YAML would have them, with every field."""
+    entries: list[Any] = []
+    for layer in layers:
+        fields = {key: _to_list(value) for key, value in layer.fields.items() if value is not None}
         if layer.given_name:
             fields["name"] = layer.given_name
         if layer.recompute:
             fields["recompute"] = True
-        written.append({layer.kind: fields} if fields else layer.kind)
-    return written
+        entries.append({layer.kind: fields} if fields else layer.kind)
+    return entries
 
 
-def _listed(value: Any) -> Any:
+def _to_list(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from gradcli.config.containers import CONTAINERS, Use, contain
-from gradcli.config.inits import Filling, chosen_inits, with_inits
+from gradcli.config.inits import Filling, read_inits, with_inits
 from gradcli.config.layer import Layer
 from gradcli.config.layers import LAYERS
 from gradcli.config.merge import without
@@ -59,23 +59,23 @@ class Planner:
     def _list(
         self, node: Node, signal: Signal | None, above: str = ""
     ) -> tuple[list[PlannedLayer], Signal | None]:
-        """The layers of a list, and what leaves the last."""
-        planned: list[PlannedLayer] = []
+        """The planned layers of a list, and the output of the last."""
+        layers: list[PlannedLayer] = []
         for position, item in enumerate(node.list()):
             layer = self._layer(item, signal, f"{above}{position}")
             signal = layer.output if layer else None
             if layer:
-                planned.append(layer)
-        return planned, signal
+                layers.append(layer)
+        return layers, signal
 
     def _layer(self, node: Node, signal: Signal | None, index: str) -> PlannedLayer | None:
         self.count += 1
         if self.count > MAX_LAYERS:
             raise ConfigError(f"a model has at most {MAX_LAYERS} layers", place=node.place)
-        written = self._written(node, index)
-        if written is None:
+        entry = self._kind_and_fields(node, index)
+        if entry is None:
             return None
-        kind, fields, place = written
+        kind, fields, place = entry
         name, fields = self._name(fields, kind, index)
         where = f"layer {index}, {kind}: "
         inits, fields = self._inits(kind, fields, where)
@@ -104,7 +104,7 @@ class Planner:
             return None
 
     def _leaf(self, use: Use, inits: list[Filling]) -> PlannedLayer:
-        """A layer that holds no others, tried on what goes into it."""
+        """Plan a layer that holds no others, and try it on its input."""
         assert use.values is not None and use.signal is not None
         layer = self.layers[use.kind]
         make = layer.maker(use.signal, use.values)
@@ -114,35 +114,34 @@ class Planner:
         if inits:
             if not parameters:
                 raise ShapeError(
-                    f"init '{inits[0].chosen.name}' is given, and the layer has no weights of its "
-                    "own"
+                    f"init '{inits[0].init.name}' is given, and the layer has no weights of its own"
                 )
-            written = [one.written() for one in inits]
-            make, keys["init"] = with_inits(make, inits), written if written[1:] else written[0]
+            entries = [filling.as_dict() for filling in inits]
+            make, keys["init"] = with_inits(make, inits), entries if entries[1:] else entries[0]
         self.trail.append(f"{use.index} {use.kind} -> {trial.output}")
-        return use.planned(keys, trial.output, (), make, parameters)
+        return use.to_layer(keys, trial.output, (), make, parameters)
 
     def _schema(self, kind: str) -> Schema:
         return schema_of(self.layers[kind]) if kind in self.layers else layer_schema(kind)
 
     def _inits(self, kind: str, fields: Node, where: str) -> tuple[list[Filling], Node]:
-        """What the layer's `init:` names, and its fields without it; a container has none.
+        """Read the layer's `init:` and return its other fields; a container has none.
 
-        A layer of the user's own may have such a key itself.
+        A layer of own code may use this key itself.
         """
         if kind in CONTAINERS or "init" in self._schema(kind).hints:
             return [], fields
-        return chosen_inits(fields, where.rstrip(": "), self.report)
+        return read_inits(fields, where.rstrip(": "), self.report)
 
     def _recompute(self, kind: str, fields: Node, where: str) -> tuple[bool, Node]:
-        """Whether the layer is to be computed again on the way back, and its fields without that.
+        """Whether the backward pass computes the layer again, and its other fields.
 
-        A layer of the user's own may have such a key itself.
+        A layer of own code may use this key itself.
         """
-        given = fields.map().get("recompute")
-        if given is None or "recompute" in self._schema(kind).hints:
+        flag = fields.map().get("recompute")
+        if flag is None or "recompute" in self._schema(kind).hints:
             return False, fields
-        alone = replace(fields, value={"recompute": given})
+        alone = replace(fields, value={"recompute": flag})
         values = check(alone, schema_of(recomputed), where, self.report)
         return bool(values and values["recompute"]), without(fields, "recompute")
 
@@ -152,15 +151,15 @@ class Planner:
         message = f"layer {index}, {title}: {problem}"
         self.report.errors.append(ShapeError(message, place=place, notes=before))
 
-    def _written(self, node: Node, index: str) -> tuple[str, Node, Place] | None:
-        """Kind and fields of `name`, `name: value` or `name: {fields}`."""
+    def _kind_and_fields(self, node: Node, index: str) -> tuple[str, Node, Place] | None:
+        """Read kind and fields of `name`, `name: value` or `name: {fields}`."""
         if node.broken:
             return None
-        named = node.named()
-        if named is None:
+        entry = node.entry()
+        if entry is None:
             self._not_a_layer(node, index)
             return None
-        kind, value, place = named
+        kind, value, place = entry
         if kind not in self.layers and kind not in CONTAINERS:
             self._unknown(kind, index, place)
             return None
@@ -193,35 +192,35 @@ class Planner:
         )
 
     def _unknown(self, kind: str, index: str, place: Place) -> None:
-        known = {**self.layers, **CONTAINERS}
+        layers = {**self.layers, **CONTAINERS}
         self.report.error(
             "E102",
             f"layer {index}: no layer is called '{kind}'",
             place,
-            caret=suggestion(kind, known),
-            notes=(f"layers: {', '.join(known)}",),
+            caret=suggestion(kind, layers),
+            notes=(f"layers: {', '.join(layers)}",),
         )
 
     def _name(self, fields: Node, kind: str, index: str) -> tuple[str, Node]:
-        """The layer's own name, and its fields without it."""
-        given = fields.map().get("name")
-        if given is None:
+        """The layer's own name, and its other fields."""
+        name = fields.map().get("name")
+        if name is None:
             return "", fields
         rest = without(fields, "name")
-        if not isinstance(given.value, str) or not _NAME.fullmatch(given.value):
-            if not given.broken:
+        if not isinstance(name.value, str) or not _NAME.fullmatch(name.value):
+            if not name.broken:
                 self.report.error(
                     "E104",
                     f"layer {index}, {kind}: name must be letters, digits, _ or -, beginning with "
-                    f"a letter, got {describe(given)}",
-                    given.place,
+                    f"a letter, got {describe(name)}",
+                    name.place,
                 )
             return "", rest
-        first = self.names.setdefault(given.value, given.place)
-        if first is not given.place:
+        first = self.names.setdefault(name.value, name.place)
+        if first is not name.place:
             self.report.error(
                 "E106",
-                f"two layers are named '{given.value}': at {first} and at {given.place}",
-                given.place,
+                f"two layers are named '{name.value}': at {first} and at {name.place}",
+                name.place,
             )
-        return given.value, rest
+        return name.value, rest

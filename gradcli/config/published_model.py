@@ -10,7 +10,7 @@ from gradcli import engine
 from gradcli.config.build import build
 from gradcli.config.load import load
 from gradcli.config.planned import build_all
-from gradcli.config.trained import Trained
+from gradcli.config.trained import TrainedRun
 from gradcli.data import LoadedData
 from gradcli.data.bpe.tokenizer import FILE as TOKENIZER
 from gradcli.data.bpe.tokenizer import Tokenizer, tokenizer_at
@@ -97,12 +97,12 @@ def end_of(shape: Shape, tokenizer: Tokenizer) -> dict[str, str]:
     return {"end": tokenizer.names[shape.end]}
 
 
-def open_published(folder: Path, device: str) -> Trained:
-    """The model in a folder with its tokenizer, on a device, as if it were a run of no steps.
+def open_published(folder: Path, device: str) -> TrainedRun:
+    """Open the model in a folder with its tokenizer, as if it were a run of 0 steps.
 
     Raises:
-        DataError: config.json or the tokenizer is missing, damaged, or of what is not read.
-        CheckpointError: the weights are missing, damaged, or of another shape.
+        DataError: config.json or the tokenizer is missing, damaged or not supported.
+        CheckpointError: the weights are missing, damaged or of another shape.
     """
     shape = shape_in(folder)
     tokenizer = checked_tokenizer(folder, shape)
@@ -136,11 +136,11 @@ def open_published(folder: Path, device: str) -> Trained:
         f"{CONFIG} describes another model; put the one that was published with the weights there"
     )
     match = matched(outline, tensors, shape.kind, weights, shown(folder), cure)
-    unused = match.unused
-    if unused:
-        number = quantity(len(unused), "tensor")
+    extra = match.unused
+    if extra:
+        number = quantity(len(extra), "tensor")
         raise CheckpointError(
-            f"{shown(folder)} holds {number} that {CONFIG} says nothing of: {first_names(unused)}",
+            f"{shown(folder)} holds {number} that {CONFIG} says nothing of: {first_names(extra)}",
             code="E704",
         )
     job = build(config, LoadedData(config.data, facts, {}, {}))
@@ -151,7 +151,7 @@ def open_published(folder: Path, device: str) -> Trained:
         notes.append(f"reads {at_once} at once, of the {shape.context} it was trained on")
     meta = Meta(step=0, epoch=0, seed=0, optimizer="sgd", config_sha256="", facts=facts)
     there = replace(job, name=folder.absolute().name).to(device)
-    return Trained(folder, device, there, meta, notes)
+    return TrainedRun(folder, device, there, meta, notes)
 
 
 def _config(folder: Path, shape: Shape, tokenizer: Tokenizer, context: int) -> str:

@@ -16,7 +16,7 @@ from gradcli.config.lora import Lora, adapt
 from gradcli.config.loss_fits import classes_of, target_kind
 from gradcli.config.node import Node, Report
 from gradcli.config.planned import PlannedLayer, build_all
-from gradcli.config.sections import Chosen
+from gradcli.config.sections import Choice
 from gradcli.config.selection import select
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor, nn
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 LARGEST = 10_000_000  # parameters of a model that is run on the CPU where `meta` will not do
 NUMBERS = 1_000_000  # of outputs on which a loss is tried
-SHOWN = 3
+MOST_NAMES = 3
 SOFTMAXES = {"softmax", "logsoftmax", "softmin"}
 
 
@@ -134,11 +134,11 @@ def _walk_back(
 
 
 def _follow(module: nn.Module, index: str, walk: _Walk) -> None:
-    """Note when a layer runs, and whether it cuts; one that is the same for all inputs does."""
+    """Note when a layer runs and whether it cuts: its output is the same for all inputs."""
 
     def before(_: nn.Module, args: Any) -> Any:
         walk.order.append(index)
-        return tuple(one.detach() for one in args) if index in walk.cutters else None
+        return tuple(tensor.detach() for tensor in args) if index in walk.cutters else None
 
     def behind(_: nn.Module, args: Any, output: Tensor) -> None:
         if args[0].requires_grad and not output.requires_grad:
@@ -151,8 +151,8 @@ def _follow(module: nn.Module, index: str, walk: _Walk) -> None:
 def _count(module: nn.Module, index: str, walk: _Walk) -> None:
     if any("layer_title" in vars(inner) for inner in list(module.modules())[1:]):
         return  # it holds layers
-    parameters = [one for one in module.parameters() if one.requires_grad]
-    missing = sum(one.grad is None for one in parameters)
+    parameters = [parameter for parameter in module.parameters() if parameter.requires_grad]
+    missing = sum(parameter.grad is None for parameter in parameters)
     if missing:
         walk.missing[index] = missing, len(parameters)
 
@@ -181,33 +181,33 @@ def _say(walk: _Walk, flat: dict[str, PlannedLayer], cuts: dict[str, str], repor
 
 
 def _cutter(index: str, walk: _Walk) -> str | None:
-    """The first layer that cuts, from this one on; None where it alone loses some."""
+    """The first layer from this one on that cuts; None if this layer itself loses gradients."""
     later = walk.order[walk.order.index(index) :] if index in walk.order else []
-    return next((one for one in later if one in walk.cutters), None)
+    return next((layer for layer in later if layer in walk.cutters), None)
 
 
 def _names_of(indices: Sequence[str], flat: dict[str, PlannedLayer]) -> str:
     """`layer 1, linear 16` or `layers 1, 3, 5, ...`."""
     if len(indices) == 1:
         return f"layer {indices[0]}, {flat[indices[0]].title},"
-    return f"layers {listed(indices, SHOWN)}"
+    return f"layers {listed(indices, MOST_NAMES)}"
 
 
 def outputs_lint(
-    root: Node, loss: Chosen, last: PlannedLayer, facts: Facts, report: Report
+    root: Node, loss: Choice, last: PlannedLayer, facts: Facts, report: Report
 ) -> None:
-    """Warn of outputs that change nothing in the loss, of own code or with weights of 0."""
-    if loss.made.attempt is None and 0 not in loss.values.get("weight", ()):
+    """Warn of outputs that never change the loss, because of own code or weights of 0."""
+    if loss.instance.attempt is None and 0 not in loss.values.get("weight", ()):
         return
     shape = last.output.shape
-    blind = list(_blind_places(loss.made.make, shape, facts)) if shape else []
+    blind = list(_blind_places(loss.instance.make, shape, facts)) if shape else []
     if not blind:
         return
     along = shape[-1] if target_kind(facts) == "labels" else math.prod(shape)
     report.warn(
         "W114",
         f"loss '{loss.name}' never sees {len(blind)} of the {quantity(along, 'output')} of layer "
-        f"{last.index}, {last.title}: {listed(map(str, blind), SHOWN)}, counted from 0",
+        f"{last.index}, {last.title}: {listed(map(str, blind), MOST_NAMES)}, counted from 0",
         root.map()["loss"].place,
         caret="use all of them, or let the model have fewer",
     )

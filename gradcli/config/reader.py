@@ -27,7 +27,7 @@ MAX_BYTES = 1_000_000
 MAX_DEPTH = 32
 MAX_DIGITS = 300
 MAX_KEY = 1024  # characters, as YAML itself says of keys without a question mark
-_COUNTED = 256  # values at a time
+_COUNT_EVERY = 256  # values at a time
 
 _LINE_END = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 # Everything YAML calls unprintable; surrogates reach us through the bytes of an argument.
@@ -35,7 +35,7 @@ _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\
 _INTEGER = re.compile(r"[-+]?[0-9]+")
 _OTHER_INTEGER = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
-_NAMED: dict[str, Scalar] = {
+_CONSTANTS: dict[str, Scalar] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
@@ -120,8 +120,8 @@ def read_yaml(text: str, file: str, report: Report) -> Node:
     lines = _LINE_END.split(text)
 
     def place(line: int, column: int, width: int = 1) -> Place:
-        shown = lines[line] if line < len(lines) else ""
-        return Place(file, line + 1, column + 1, max(1, width), shown)
+        source = lines[line] if line < len(lines) else ""
+        return Place(file, line + 1, column + 1, max(1, width), source)
 
     return _read(text, place, report)
 
@@ -206,20 +206,20 @@ class _Builder:
                 f"nested deeper than {MAX_DEPTH} levels", code="E105", place=self._at(event)
             )
         self.values += 1
-        if self.values % _COUNTED == 0:
-            self.report.count(_COUNTED, self._at(event))
+        if self.values % _COUNT_EVERY == 0:
+            self.report.count(_COUNT_EVERY, self._at(event))
         if isinstance(event, yaml.AliasEvent):
             self._refuse(event, "YAML aliases (*) are not allowed; write $a.b, or use vars:")
             return Node(None, self._at(event), broken=True)
-        broken = self._marked(event)
+        broken = self._refuse_marks(event)
         if isinstance(event, yaml.ScalarEvent):
             return self._scalar(event, broken)
         if isinstance(event, yaml.SequenceStartEvent):
             return self._sequence(event, depth, broken)
         return self._mapping(event, depth, broken)
 
-    def _marked(self, event: Any) -> bool:
-        """Whether a tag or an anchor, both refused, hangs on this value."""
+    def _refuse_marks(self, event: Any) -> bool:
+        """Report tags and anchors, which are not allowed; true if the value has one."""
         if event.anchor:
             self._refuse(event, "YAML anchors (&) are not allowed; write $a.b, or use vars:")
         if event.tag:
@@ -262,7 +262,7 @@ class _Builder:
             self._refuse(event, "a key is one word or quoted text")
             self._node(event, depth + 1)
             return None
-        if self._marked(event):
+        if self._refuse_marks(event):
             return None
         if len(event.value) > MAX_KEY:
             self._refuse(event, f"a key has at most {MAX_KEY} characters")
@@ -293,9 +293,9 @@ class _Builder:
 
 
 def _plain_value(text: str) -> Scalar:
-    """An unquoted scalar by the YAML 1.2 core schema, without its traps."""
-    if text in _NAMED:
-        return _NAMED[text]
+    """Read an unquoted scalar by the YAML 1.2 core schema, without its traps."""
+    if text in _CONSTANTS:
+        return _CONSTANTS[text]
     if _INTEGER.fullmatch(text):
         return _integer(text)
     if _OTHER_INTEGER.fullmatch(text):

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 from gradcli import error_codes
 from gradcli.config import cautions
 from gradcli.config.containers import CONTAINERS
-from gradcli.config.fields import expected
+from gradcli.config.fields import describe_type
 from gradcli.config.inits import INITS
 from gradcli.config.layer import Layer
 from gradcli.config.layers import LAYERS
@@ -26,17 +26,17 @@ _TABLE = re.compile(r"(<!-- keys: (\w+) -->\n)(?:\|.*\n)*")
 
 
 def renewed(text: str) -> str:
-    """A document in which each table behind `<!-- keys: NAME -->` is written anew."""
-    return _TABLE.sub(lambda found: found[1] + "\n".join(_TABLES[found[2]]()) + "\n", text)
+    """Rewrite each table behind `<!-- keys: NAME -->` in a document."""
+    return _TABLE.sub(lambda match: match[1] + "\n".join(_TABLES[match[2]]()) + "\n", text)
 
 
 def _section(make: Callable[..., Any]) -> Iterator[str]:
-    """The keys of a section, each with what it takes and means."""
+    """The keys of a section, with their types and meanings."""
     schema = schema_of(make)
     yield from ("| Key | Takes | Meaning |", "|---|---|---|")
     for key, hint in schema.hints.items():
         doc = schema.model.model_fields[key].description or ""
-        takes = "" if Any in (hint, *get_args(hint)) else _cell(expected(hint))
+        takes = "" if Any in (hint, *get_args(hint)) else _cell(describe_type(hint))
         yield f"| {_key(schema, key)} | {takes} | {_cell(doc)} |"
 
 
@@ -58,7 +58,7 @@ def _layers() -> Iterator[str]:
 
 def _keys(make: Callable[..., Any]) -> str:
     schema = schema_of(make)
-    return _cell(", ".join(_key(schema, key) + _others(schema, key) for key in schema.hints))
+    return _cell(", ".join(_key(schema, key) + _alternatives(schema, key) for key in schema.hints))
 
 
 def _meaning(make: Callable[..., Any]) -> str:
@@ -71,22 +71,22 @@ def _key(schema: Schema, key: str) -> str:
     if field.is_required():
         return f"`{key}` (required)"
     default = field.get_default(call_default_factory=True)
-    return f"`{key}`" if default in (None, "") else f"`{key}: {_written(default)}`"
+    return f"`{key}`" if default in (None, "") else f"`{key}: {_format(default)}`"
 
 
-def _others(schema: Schema, key: str) -> str:
-    """The other choices of a key that has a few words for them."""
+def _alternatives(schema: Schema, key: str) -> str:
+    """The other choices of a key that takes one of a few words."""
     hint, default = schema.hints[key], schema.model.model_fields[key].default
     hint = get_args(hint)[0] if get_origin(hint) is Annotated else hint
     if get_origin(hint) is not Literal:
         return ""
-    return f" (or {', '.join(f'`{_written(each)}`' for each in get_args(hint) if each != default)})"
+    return f" (or {', '.join(f'`{_format(each)}`' for each in get_args(hint) if each != default)})"
 
 
-def _written(value: Any) -> str:
-    """A value as YAML has it, numbers as short as they can be."""
+def _format(value: Any) -> str:
+    """Format a value as YAML, with numbers as short as possible."""
     if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_written, value))}]"
+        return f"[{', '.join(map(_format, value))}]"
     if isinstance(value, float):
         return re.sub(r"e-0", "e-", f"{value:g}")
     if isinstance(value, bool):

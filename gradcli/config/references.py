@@ -35,7 +35,7 @@ class References:
     def __init__(self, root: Node, report: Report) -> None:
         self.root = root
         self.report = report
-        self.used: set[str] = set()
+        self.names: set[str] = set()
 
     def resolve(self, node: Node, trail: tuple[str, ...] = ()) -> Node:
         """`node` with every reference below it replaced by what it names."""
@@ -45,28 +45,28 @@ class References:
 
     def _target(self, node: Node, trail: tuple[str, ...]) -> Node:
         name = str(node.value)[1:]
-        self.used.add(name)
+        self.names.add(name)
         if name in trail:
             chain = " -> ".join(f"${step}" for step in (*trail, name))
             return self._wrong(node, f"references go in a circle: {chain}")
         if len(trail) >= MAX_STEPS:
             return self._wrong(node, f"'${trail[0]}' leads over more than {MAX_STEPS} references")
-        found, rest = self._find(name)
+        target, rest = self._find(name)
         if rest is not None:
             if name.partition(".")[0] == "data" and rest in FACTS:
                 return node
-            known = [*found.map(), *(FACTS if name.startswith("data.") else ())]
+            names = [*target.map(), *(FACTS if name.startswith("data.") else ())]
             return self._wrong(
                 node,
                 f"reference '${name}' names nothing in the config",
-                did_you_mean(rest, known),
+                did_you_mean(rest, names),
             )
-        if isinstance(found.value, list | dict):
+        if isinstance(target.value, list | dict):
             # A list of references to lists of references would grow without bound.
             return self._wrong(
-                node, f"reference '${name}' names a {_kind(found)}; only single values are shared"
+                node, f"reference '${name}' names a {_kind(target)}; only single values are shared"
             )
-        value = self.resolve(found, (*trail, name))
+        value = self.resolve(target, (*trail, name))
         return replace(value, place=node.place)
 
     def _find(self, name: str) -> tuple[Node, str | None]:

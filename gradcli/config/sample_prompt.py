@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 def prompt_fits(
     root: Node, settings: Settings, source: Source | None, facts: Facts | None, report: Report
 ) -> None:
-    """Whether the data is a text, and its vocabulary has the prompt's characters."""
+    """Check that the data is text and that its vocabulary has the prompt's characters."""
     if settings.sample is None or facts is None:
         return
     prompt = settings.sample.prompt
     unit = unit_of(facts, source)
     section = place_of(root, "train", "sample")
-    node, done = root.at(("train", "sample", "prompt"))
-    place = node.place if len(done) == 3 else section
+    node, prefix = root.at(("train", "sample", "prompt"))
+    place = node.place if len(prefix) == 3 else section
     if unit is None:
         report.error(
             "E109",

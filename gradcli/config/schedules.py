@@ -10,7 +10,7 @@ from gradcli.config.merge import full
 from gradcli.config.node import Node, Report
 from gradcli.config.row import REQUIRED, Row
 from gradcli.config.schema import schema_of
-from gradcli.config.sections import Chosen, choose
+from gradcli.config.sections import Choice, choose
 from gradcli.dataclass import dataclass
 from gradcli.engine.kind import Bound, Portion, Share
 from gradcli.engine.optim import schedule as kinds
@@ -45,9 +45,9 @@ class Plan:
 
     @property
     def warmup(self) -> int | str:
-        """As written, a number of steps or a share of the run."""
-        written: int | str = self.values["warmup"]
-        return written
+        """The warm-up as written: a number of steps or a share of the run."""
+        value: int | str = self.values["warmup"]
+        return value
 
     @property
     def marks(self) -> tuple[int | str, ...]:
@@ -75,8 +75,8 @@ class Plan:
         begins = [0, *marks] if total else [0] * len(self.parts)
         ends = [*begins[1:], total]
         spans = zip(self.parts, begins, ends, strict=True)
-        made = tuple(part.schedule(max(0, end - begin)) for part, begin, end in spans)
-        return {"parts": made if total else made[:1]}
+        schedules = tuple(part.schedule(max(0, end - begin)) for part, begin, end in spans)
+        return {"parts": schedules if total else schedules[:1]}
 
 
 def _in_steps(key: str, value: Any, total: int) -> Any:
@@ -110,20 +110,20 @@ def _row(
 
 def sequential(parts: Parts, at: Points, *, warmup: StepsOrPercent = 0) -> Plan:
     """One schedule up to each point in `at`, and one after it; each treats its part as a run."""
-    made = tuple(_part(part) for part in parts)
-    if len(at) != len(made) - 1:
+    plans = tuple(_part(part) for part in parts)
+    if len(at) != len(plans) - 1:
         raise OptionError(
-            f"{quantity(len(made), 'part')} {verb(len(made), 'needs', 'need')} "
-            f"{quantity(len(made) - 1, 'point')} between them, at has {len(at)}"
+            f"{quantity(len(plans), 'part')} {verb(len(plans), 'needs', 'need')} "
+            f"{quantity(len(plans) - 1, 'point')} between them, at has {len(at)}"
         )
-    if any(part.metric for part in made):
+    if any(part.metric for part in plans):
         raise OptionError("a plateau watches the whole run, it cannot be a part")
-    return Plan(kinds.Sequential, {"at": at, "warmup": warmup}, made)
+    return Plan(kinds.Sequential, {"at": at, "warmup": warmup}, plans)
 
 
-def _part(written: Any) -> Plan:
-    """A part that `choose_schedule` has found right."""
-    keys = {"name": written} if isinstance(written, str) else dict(written)
+def _part(value: Any) -> Plan:
+    """Build a part that `choose_schedule` has checked."""
+    keys = {"name": value} if isinstance(value, str) else dict(value)
     make = SCHEDULES[keys.pop("name")]
     schema = schema_of(make)
     plan: Plan = make(**schema.values(keys))
@@ -146,13 +146,13 @@ SCHEDULES: dict[str, Callable[..., Plan]] = {
 }
 
 
-def choose_schedule(node: Node, report: Report) -> Chosen | None:
-    """The `schedule:` section; parts of a sequence first, so that each mistake has its place."""
+def choose_schedule(node: Node, report: Report) -> Choice | None:
+    """Read the `schedule:` section, the parts of a sequence first: their errors have places."""
     section = full(node)
     name = section.map().get("name")
     if name is not None and name.value == "sequential":
         inside = section.map().get("parts")
-        found = [choose_schedule(part, report) for part in (inside.list() if inside else [])]
-        if None in found:
+        choices = [choose_schedule(part, report) for part in (inside.list() if inside else [])]
+        if None in choices:
             return None
     return choose("schedule", node, SCHEDULES, report)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, get_args
 
-from gradcli.config.fields import expected, in_yaml
+from gradcli.config.fields import describe_type, in_yaml
 from gradcli.config.fitting import Doubtful, fitting
 from gradcli.config.node import Node, Path, Report, describe
 from gradcli.config.row import Row
@@ -67,16 +67,16 @@ SYNONYMS = {
 }
 
 
-def suggestion(word: str, known: Mapping[str, object]) -> str:
-    """The question that offers a known name: a synonym from elsewhere, or what is nearly it."""
+def suggestion(word: str, table: Mapping[str, object]) -> str:
+    """A question that offers a known name: for a synonym, or for a near spelling."""
 
     def synonym(foreign: str) -> str:
         names = (name for name, words in SYNONYMS.items() if foreign in words.split())
-        return next((f"did you mean '{name}'?" for name in names if name in known), "")
+        return next((f"did you mean '{name}'?" for name in names if name in table), "")
 
     plain = re.sub(r"([12]d|_loss)$", "", word.lower())  # conv2d is conv, l1_loss is l1
     misspelt = closest(word, " ".join(SYNONYMS.values()).split())
-    return synonym(word.lower()) or did_you_mean(plain, known) or synonym(misspelt or "")
+    return synonym(word.lower()) or did_you_mean(plain, table) or synonym(misspelt or "")
 
 
 class Mistakes(Exception):  # noqa: N818 -- said where the place is known
@@ -146,11 +146,11 @@ class Schema:
         return copy.deepcopy(parameter.default) if changeable else parameter.default
 
     def factory(self, key: str) -> Callable[[], Any] | None:
-        """What makes the default of a key, where it is a dataclass's own for each object."""
+        """The default factory of a key; None if it has a plain default."""
         fields = dataclasses.fields(self.make) if dataclasses.is_dataclass(self.make) else ()
         name = self.parameters[key].name
         factories = (field.default_factory for field in fields if field.name == name)
-        return next((one for one in factories if one is not dataclasses.MISSING), None)
+        return next((make for make in factories if make is not dataclasses.MISSING), None)
 
 
 @cache
@@ -202,7 +202,7 @@ class _Mistake:
         if mistake["type"] == "extra_forbidden":
             self._unknown(path)
         elif mistake["type"] == "missing" and isinstance(path[-1], str):
-            needs = expected(_keys_at(self.schema.hints, path[:-1])[path[-1]])
+            needs = describe_type(_keys_at(self.schema.hints, path[:-1])[path[-1]])
             owner, _ = self.node.at(path[:-1])
             self.report.error("E104", f"{self._name(path)} is missing: {needs}", owner.place)
         else:
@@ -213,14 +213,14 @@ class _Mistake:
 
     def _unknown(self, path: Path) -> None:
         owner, _ = self.node.at(path[:-1])
-        key, known = str(path[-1]), _keys_at(self.schema.hints, path[:-1])
+        key, keys = str(path[-1]), _keys_at(self.schema.hints, path[:-1])
         title = self._name(path[:-1]) if len(path) > 1 else self.title or self.where
         self.report.error(
             "E103",
             f"unknown key '{key}' in {title.rstrip('.: ') or 'the config'}",
             owner.keys.get(key, owner.place),
-            caret=self._belongs(path) or suggestion(key, known),
-            notes=(f"keys here: {', '.join(known) or 'none'}",),
+            caret=self._belongs(path) or suggestion(key, keys),
+            notes=(f"keys here: {', '.join(keys) or 'none'}",),
         )
 
     def _belongs(self, path: Path) -> str:
@@ -229,21 +229,21 @@ class _Mistake:
         return f"did you mean {home}?" if home else ""
 
     def _wrong(self, path: Path) -> None:
-        """A value that its field does not take; inside a list or map, the item is pointed at."""
-        found, done = self.node.at(path)
-        field = done[:1]
-        while len(done) > len(field) and done[len(field)] in _keys_at(self.schema.hints, field):
-            field = done[: len(field) + 1]
+        """Report a value that its field does not take, at the item inside a list or map."""
+        node, prefix = self.node.at(path)
+        field = prefix[:1]
+        while len(prefix) > len(field) and prefix[len(field)] in _keys_at(self.schema.hints, field):
+            field = prefix[: len(field) + 1]
         keys = _keys_at(self.schema.hints, field[:-1])
-        wants = expected(keys[str(field[-1])]) if field else "a map"
-        item = done[len(field) :]
+        wants = describe_type(keys[str(field[-1])]) if field else "a map"
+        item = prefix[len(field) :]
         inside = ""
         if item:
             inside = f" (item {item[-1] + 1})" if isinstance(item[-1], int) else f" for {item[-1]}"
-        message = f"{self._name(field)} must be {wants}, got {describe(found)}{inside}"
-        if any(e.message == message and e.place == found.place for e in self.report.errors):
+        message = f"{self._name(field)} must be {wants}, got {describe(node)}{inside}"
+        if any(e.message == message and e.place == node.place for e in self.report.errors):
             return  # each branch of a union reports the same value
-        self.report.error("E104", message, found.place, caret=_hint(found, wants))
+        self.report.error("E104", message, node.place, caret=_hint(node, wants))
 
 
 def _keys_at(hints: Mapping[str, Any], path: Path) -> Mapping[str, Any]:

@@ -113,31 +113,34 @@ ELSEWHERE = {
 
 
 @dataclass(frozen=True)
-class Chosen:
+class Choice:
     """A section that names one of a table: its name, all its values, and what they make."""
 
     name: str
     values: Mapping[str, Any]
-    made: Any
+    instance: Any
 
-    def written(self) -> dict[str, Any]:
-        """The section as it would be written with every key."""
-        return {"name": self.name, **{key: listed(value) for key, value in self.values.items()}}
+    def as_dict(self) -> dict[str, Any]:
+        """The section as YAML would have it, with every key."""
+        return {
+            "name": self.name,
+            **{key: plain_value(value) for key, value in self.values.items()},
+        }
 
 
-def listed(value: Any) -> Any:
-    """A value as YAML has it: no tuples, no paths."""
+def plain_value(value: Any) -> Any:
+    """Convert a value to YAML types: no tuples, no paths."""
     if isinstance(value, list | tuple):
-        return [listed(item) for item in value]
+        return [plain_value(item) for item in value]
     if isinstance(value, Mapping):
-        return {key: listed(item) for key, item in value.items()}
+        return {key: plain_value(item) for key, item in value.items()}
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 
 def choose(
     section: str, node: Node | None, table: Mapping[str, Callable[..., Any]], report: Report
-) -> Chosen | None:
-    """The entry of `table` that a section names, made with the section's values."""
+) -> Choice | None:
+    """Build the entry of `table` that a section names, with the section's values."""
     if node is None or node.broken:
         return None
     node = full(node)
@@ -162,7 +165,7 @@ def choose(
     if values is None:
         return None
     try:
-        return Chosen(name.value, values, make(**values))
+        return Choice(name.value, values, make(**values))
     except (ValueError, GradcliError) as error:
         words = re.findall(r"\w+", str(error))
         key = next((node.keys[word] for word in words if word in node.keys), None)
@@ -174,12 +177,12 @@ def choose(
 def _nameless(
     section: str, node: Node, name: Node | None, table: Mapping[str, Any], report: Report
 ) -> None:
-    got = describe(name or node)
+    value = describe(name or node)
     if name is None and isinstance(node.value, dict):
-        got = "a map without name"
+        value = "a map without name"
     report.error(
         "E104",
-        f"{section} must be a name or {{name: ..., keys}}, got {got}",
+        f"{section} must be a name or {{name: ..., keys}}, got {value}",
         (name or node).place,
         notes=(f"names: {', '.join(table)}",),
     )
@@ -215,13 +218,13 @@ _BOUND = re.compile(r"\s*(>=|<=|>|<)\s*([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*")
 
 
 def expectations(node: Node | None, report: Report) -> tuple[Expectation, ...]:
-    """The `expect:` map: `{val.accuracy: ">= 0.975"}`."""
-    found = []
+    """Read the `expect:` map: `{val.accuracy: ">= 0.975"}`."""
+    result = []
     for metric, item in (node.map() if node else {}).items():
         match = _BOUND.fullmatch(item.value) if isinstance(item.value, str) else None
         value = _number(match.group(2)) if match else None
         if match and value is not None:
-            found.append(Expectation(metric, match.group(1), value))
+            result.append(Expectation(metric, match.group(1), value))
         elif match:
             report.error(
                 "E104",
@@ -236,7 +239,7 @@ def expectations(node: Node | None, report: Report) -> tuple[Expectation, ...]:
                 f"such as '>= 0.97', got {describe(item)}",
                 item.place,
             )
-    return tuple(found)
+    return tuple(result)
 
 
 def _number(text: str) -> float | None:

@@ -33,17 +33,17 @@ def paths(model: nn.Module, names: Iterable[str]) -> dict[str, Path]:
 
 def _path(model: nn.Module, name: str) -> Path:
     *steps, last = name.split(".")
-    found = []
+    path = []
     module = model
     for step in steps:
         module = getattr(module, step)
         labels = getattr(module, "labels", ())
         kind = "linear" if isinstance(module, LoRALinear) else type(module).__name__.lower()
         words = {step, kind, *(word for word in labels if word)}
-        found.append(
+        path.append(
             frozenset(words | ({"norm"} if any("norm" in word for word in words) else set()))
         )
-    return (*found, frozenset({last}))
+    return (*path, frozenset({last}))
 
 
 def matches(pattern: str, path: Path) -> bool:
@@ -74,31 +74,33 @@ def select(model: nn.Module, patterns: Sequence[str], where: str) -> set[str]:
 
 
 def select_state(model: nn.Module, patterns: Sequence[str], where: str) -> set[str]:
-    """The same among parameters and buffers, all of them where there are no patterns."""
-    known = paths(model, model.state_dict())
-    return among(known, patterns, where) if patterns else set(known)
+    """Select parameters and buffers; without patterns, all of them."""
+    names = paths(model, model.state_dict())
+    return among(names, patterns, where) if patterns else set(names)
 
 
 def among(
-    known: Mapping[str, Path], patterns: Sequence[str], where: str, what: str = "parameter"
+    candidates: Mapping[str, Path], patterns: Sequence[str], where: str, what: str = "parameter"
 ) -> set[str]:
-    """The names that one of the patterns matches; each must match some `what`."""
-    chosen: set[str] = set()
+    """The names that match a pattern; each pattern must match at least one `what`."""
+    names: set[str] = set()
     for pattern in patterns:
-        found = {name for name, path in known.items() if matches(pattern, path)}
-        if not found:
-            _nothing(pattern, known.values(), where, what)
-        chosen |= found
-    return chosen
+        matching = {name for name, path in candidates.items() if matches(pattern, path)}
+        if not matching:
+            _nothing(pattern, candidates.values(), where, what)
+        names |= matching
+    return names
 
 
-def _nothing(pattern: str, known: Iterable[Path], where: str, what: str) -> None:
-    words = {word for path in known for step in path for word in step}
-    told = sorted(word for word in words if not re.fullmatch(r"\d+", word))
+def _nothing(pattern: str, candidates: Iterable[Path], where: str, what: str) -> None:
+    words = {word for path in candidates for step in path for word in step}
+    labels = sorted(word for word in words if not re.fullmatch(r"\d+", word))
     pieces = pattern.split(".")
-    unknown = next((one for one in pieces if not any(_names(one, word) for word in words)), pattern)
+    unknown = next(
+        (piece for piece in pieces if not any(_names(piece, word) for word in words)), pattern
+    )
     raise ConfigError(
         f"{where}: '{pattern}' matches no {what} of the model; "
-        + did_you_mean(unknown, words, f"known: {', '.join(told)}"),
+        + did_you_mean(unknown, words, f"known: {', '.join(labels)}"),
         code="E103",
     )

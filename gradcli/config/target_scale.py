@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gradcli.config.crosscheck import place_of
 from gradcli.config.node import Node, Report
 from gradcli.config.planned import PlannedLayer
-from gradcli.config.sections import Chosen
+from gradcli.config.sections import Choice
 from gradcli.data.targets import ScaledTargets, TargetScale
 from gradcli.train.job import Expectation, Settings
 
@@ -32,11 +32,11 @@ def with_scale(
     root: Node,
     source: Source,
     facts: Facts,
-    loss: Chosen,
+    loss: Choice,
     layers: Sequence[PlannedLayer],
     report: Report,
 ) -> Any:
-    """The source with `target_scale` as it will be; nothing changes for data without the key."""
+    """Set the `target_scale` of the source; data without that key stays as it is."""
     if not isinstance(source, ScaledTargets):
         return source
     why_not = _obstacle(source, facts, loss)
@@ -55,18 +55,18 @@ def with_scale(
             )
         return source
     if source.target_scale is None and source.regression(facts):
-        if why_not or bounded or not loss.made.distance:
+        if why_not or bounded or not loss.instance.distance:
             return replace(source, target_scale="none")
         _threshold_lint(root, loss, report)
         return replace(source, target_scale="standard")
     return source
 
 
-def _obstacle(source: ScaledTargets, facts: Facts, loss: Chosen) -> str:
-    """Why targets are not scaled; empty where they may be."""
+def _obstacle(source: ScaledTargets, facts: Facts, loss: Choice) -> str:
+    """Why the targets are not scaled; empty if they can be."""
     if not source.regression(facts):
         return "only targets that are values, one or a row of them a sample, are scaled"
-    if loss.made.distance is False:
+    if loss.instance.distance is False:
         return f"loss '{loss.name}' needs the targets as they are; use none"
     return ""
 
@@ -77,8 +77,8 @@ def _end(layers: Sequence[PlannedLayer]) -> PlannedLayer | None:
     return next((leaf for leaf in leaves if leaf.kind not in RESHAPING), None)
 
 
-def _threshold_lint(root: Node, loss: Chosen, report: Report) -> None:
-    """A border between square and line that is written down counts in the scaled targets."""
+def _threshold_lint(root: Node, loss: Choice, report: Report) -> None:
+    """Warn of a threshold of the loss, which applies to the scaled targets."""
     section = root.map()["loss"]
     key = next((key for key in ("delta", "beta") if key in section.map()), None)
     if key is not None:
@@ -97,14 +97,14 @@ def figures_lint(
     expect: Sequence[Expectation],
     report: Report,
 ) -> None:
-    """A loss that is watched is not in the units of the target."""
+    """Warn of a watched loss that is not in the units of the target."""
     if getattr(source, "target_scale", None) != "standard":
         return
     stop = train.early_stop
     watched = [
         (("train", "best"), train.best),
         (("train", "early_stop", "metric"), stop.metric if stop else None),
-        *((("expect", one.metric), one.metric) for one in expect),
+        *((("expect", item.metric), item.metric) for item in expect),
     ]
     for path, name in watched:
         if name is not None and name.endswith(".loss"):
@@ -118,14 +118,14 @@ def figures_lint(
 
 
 def scale_of(source: object, facts: Facts) -> TargetScale | None:
-    """The scale of the targets, as it was fitted on a training split; None for none.
+    """The scale of the targets, fitted on a training split; None if they are not scaled.
 
-    Before the data is loaded its numbers are not known, and 0 and 1 stand for them.
+    Before the data is loaded, 0 and 1 stand for the unknown numbers.
     """
     if getattr(source, "target_scale", None) != "standard":
         return None
-    fitted = getattr(facts, "targets", None)
-    if fitted is not None:
-        return TargetScale(fitted.mean, fitted.std)
+    stats = getattr(facts, "targets", None)
+    if stats is not None:
+        return TargetScale(stats.mean, stats.std)
     columns = facts.target[-1] if facts.target else 1
     return TargetScale((0.0,) * columns, (1.0,) * columns)

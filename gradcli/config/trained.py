@@ -31,7 +31,7 @@ NO_DATA = "E301"
 
 
 @dataclass(frozen=True)
-class Trained:
+class TrainedRun:
     """A job with trained weights.
 
     Attributes:
@@ -56,19 +56,19 @@ def load_run(
     facts: Facts | None = None,
     trust: Trust | None = None,
 ) -> Config:
-    """The config of the run in `path`; where its data is needed and gone, the error says so.
+    """Load the config of the run in `path`; if its data is gone, the error says so.
 
-    To go on with it, the training has to fit into a room. With facts its data is not needed.
+    With a `room`, the training must fit in it, to be resumed. With `facts`, the data is not needed.
     `trust` decides on its own code.
     """
-    resolved = path / "resolved.yaml"
+    file = path / "resolved.yaml"
     try:
         changes = (*_unwritten(path, overrides), *overrides)
-        return load(resolved, changes, room, facts=facts, runs=None, trust=trust)
+        return load(file, changes, room, facts=facts, runs=None, trust=trust)
     except ErrorGroup as group:
         for error in group.errors:
             if error.code == NO_DATA:
-                error.notes += (f"if the data has moved, write its new place into {resolved}",)
+                error.notes += (f"if the data has moved, write its new place into {file}",)
         raise
 
 
@@ -104,14 +104,14 @@ def load_to_resume(
 
 
 def _check_data(path: Path, trust: Trust) -> None:
-    """Raise if the data of a run can be read and is not that of its newest checkpoint."""
+    """Raise if the data can be read and differs from that of the newest checkpoint."""
     try:
-        _, found, _ = newest_valid(path / "checkpoints")
-        config = load_run(path, facts=found.meta.facts, trust=trust)
+        _, checkpoint, _ = newest_valid(path / "checkpoints")
+        config = load_run(path, facts=checkpoint.meta.facts, trust=trust)
         dataset = own_code.beside_data(config.data.load(), config.code)
     except GradcliError:
         return
-    check_same_data(found.meta.data, found.meta.format, dataset, allowed=False)
+    check_same_data(checkpoint.meta.data, checkpoint.meta.format, dataset, allowed=False)
 
 
 def open_trained(
@@ -122,30 +122,30 @@ def open_trained(
     partial: bool = False,
     with_data: bool = True,
     trust: Trust | None = None,
-) -> Trained:
-    """The run in `path` with the checkpoint `best`, `last` or a step, on a device; without a lock.
+) -> TrainedRun:
+    """Open the run in `path` at the checkpoint `best`, `last` or a step, on a device, unlocked.
 
-    None means the best where the run keeps one. With `partial` tensors that do not fit are left at
-    their first values, and noted. Without its data the job has no splits, and serves new files.
+    `which` None means the best if the run keeps one. With `partial`, tensors that do not fit keep
+    their first values, with a note. Without its data, the job has no splits and serves new files.
     `trust` decides on own code.
     """
     best, last = best_and_last(path)
-    name, found = find_checkpoint(path, which)
-    job = (_job_with_data if with_data else _job_without_data)(path, found.meta, name, trust)
+    name, checkpoint = find_checkpoint(path, which)
+    job = (_job_with_data if with_data else _job_without_data)(path, checkpoint.meta, name, trust)
     notes = list(job.dataset.notes)
     if which is None and best is not None and best != last:
         notes.append(f"the best checkpoint, step {best}; --checkpoint last is step {last}")
-    changes = check_same(found.meta, job, name, forks.of_run(path), allow_data_change=True)
+    changes = check_same(checkpoint.meta, job, name, forks.of_run(path), allow_data_change=True)
     notes += [f"warning: {change}" for change in changes]
-    skipped = restore(found.tensors, job.model, None, name, partial=partial)
-    notes += [f"skipped: {line}" for line in skipped]
+    mismatches = restore(checkpoint.tensors, job.model, None, name, partial=partial)
+    notes += [f"skipped: {line}" for line in mismatches]
     notes += [
         f"warning: weight {weight} of {name} holds {quantity(count, 'non-finite value')}"
         for weight, count in nonfinite_weights(job.model).items()
     ]
     there = job.to(device)
     notes += there.dataset.notes[len(job.dataset.notes) :]
-    return Trained(path, device, there, found.meta, notes)
+    return TrainedRun(path, device, there, checkpoint.meta, notes)
 
 
 def _job_with_data(path: Path, meta: Meta, source: str, trust: Trust | None) -> Job:
@@ -172,7 +172,7 @@ def _job_of_old_run(path: Path, meta: Meta, source: str, trust: Trust | None) ->
 
 
 def _job_without_data(path: Path, meta: Meta, source: str, trust: Trust | None) -> Job:
-    """The job on no data; of a checkpoint of format 1, which has no facts, on its own."""
+    """Build the job without data; a checkpoint of format 1 has no facts and needs its own data."""
     if meta.facts is None:
         return _job_of_old_run(path, meta, source, trust)
     try:
@@ -183,6 +183,6 @@ def _job_without_data(path: Path, meta: Meta, source: str, trust: Trust | None) 
         raise
     for field, expected in misfits(config.data, meta.facts):
         raise misfit(source, meta.facts, field, f"{expected}, as the config says")
-    sha256 = {role: one for role, one in meta.data.items() if one is not None}
+    sha256 = {role: digest for role, digest in meta.data.items() if digest is not None}
     job = build(config, LoadedData(config.data, meta.facts, {}, sha256))
     return job.as_fitted(meta.facts, source)

@@ -11,7 +11,7 @@ from typing import Any
 
 from gradcli import engine
 from gradcli.config.published_model import open_published
-from gradcli.config.trained import Trained, open_trained
+from gradcli.config.trained import TrainedRun, open_trained
 from gradcli.config.trust import Trust
 from gradcli.data.facts import DataFacts, data_facts
 from gradcli.data.transforms import HERE, Transforms
@@ -48,13 +48,13 @@ def load(
     before = engine.get_rng_state()
     try:
         if is_published(Path(run)):
-            trained = open_published(Path(run), device)
+            trained_run = open_published(Path(run), device)
         else:
             path, which = find(Path(runs), os.fspath(run))
-            trained = open_trained(path, which, device, with_data=False, trust=trust)
+            trained_run = open_trained(path, which, device, with_data=False, trust=trust)
     finally:
         engine.set_rng_state(before)  # first weights were drawn
-    return TrainedModel(replace(trained, notes=[*lines, *trained.notes]))
+    return TrainedModel(replace(trained_run, notes=[*lines, *trained_run.notes]))
 
 
 class TrainedModel:
@@ -70,16 +70,16 @@ class TrainedModel:
             finite.
     """
 
-    def __init__(self, trained: Trained) -> None:
-        job = trained.job
+    def __init__(self, run: TrainedRun) -> None:
+        job = run.job
         facts = data_facts(job.dataset.facts, job.dataset.state)
         assert facts is not None, "a run has data"
-        self.path = trained.path
-        self.step = trained.meta.step
+        self.path = run.path
+        self.step = run.meta.step
         self.model: nn.Module = job.model
         self.facts: DataFacts = facts
         self.transforms = Transforms(job.dataset.source, facts)
-        self.notes = tuple(trained.notes)
+        self.notes = tuple(run.notes)
         self._job = job
         self._predictor = Predictor(job)
 
@@ -97,7 +97,7 @@ class TrainedModel:
         inputs = self.transforms(samples)
         indices = range(inputs.shape[0])
         answers = self._predictor.answers(inputs, top, HERE, indices)
-        return [{"index": i, **one} for i, one in zip(indices, answers, strict=True)]
+        return [{"index": i, **answer} for i, answer in zip(indices, answers, strict=True)]
 
     def generate(
         self,

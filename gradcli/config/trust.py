@@ -40,22 +40,22 @@ class Trust:
         self._files: set[tuple[Path, str]] = set()
 
     def admit(self, path: Path, sha256: str) -> None:
-        """Name a file that is about to be run, or refuse it; the hash is of the bytes to be run.
+        """Name a file that is about to run, or refuse it; the hash is that of the bytes to run.
 
         Raises:
             ConfigError: it is unknown, and `everything` is not allowed.
         """
         if (path, sha256) in self._files:
             return
-        if not self.everything and sha256 not in self._known():
+        if not self.everything and sha256 not in self._trusted_hashes():
             raise _refusal(path, sha256)
         self._files.add((path, sha256))
         self.say(f"runs own code {shown(path)}, sha256 {sha256[:DIGITS]}")
         if self._remember:
             self._add(path, sha256)
 
-    def _known(self) -> frozenset[str]:
-        """What the list has, read once."""
+    def _trusted_hashes(self) -> frozenset[str]:
+        """The hashes in the list, read once."""
         if self._hashes is None:
             self._hashes = frozenset()
             file = trust_list.place()

@@ -22,7 +22,7 @@ def origins_of(config: Config) -> dict[str, ValueOrigin]:
     file = str(config.sources[0][0])
     return {
         ".".join(path): _origin(value, node, file)
-        for path, value, node in _leaves(config.resolved, config.written, ())
+        for path, value, node in _leaves(config.resolved, config.tree, ())
     }
 
 

@@ -58,53 +58,53 @@ class Chart:
 
     @property
     def last_step(self) -> int:
-        """The step up to which the curves go."""
-        return max(one.points.steps[-1] for one in self.series)
+        """The last step of the curves."""
+        return max(series.points.steps[-1] for series in self.series)
 
     @property
     def summary(self) -> str:
-        """What somebody hears who does not see the curves."""
+        """The curves in words, for a screen reader."""
         sentences = []
-        for one in self.series:
-            values = one.points.values
+        for series in self.series:
+            values = series.points.values
             least, most = figure(min(values)), figure(max(values))
             sentences.append(
-                f"{one.label} from {figure(values[0])} to {one.last}, {least} to {most}"
+                f"{series.label} from {figure(values[0])} to {series.last}, {least} to {most}"
             )
         return f"{self.title} by step: {'; '.join(sentences)}"
 
     def drawing(self) -> dict[str, Any]:
-        """What the script draws."""
+        """The data that the script draws."""
         return {
             "log": self.logarithmic,
             "best": self.best,
             "series": [
                 {
-                    "label": one.label,
-                    "look": one.look,
-                    "event": one.event,
-                    "key": one.key,
-                    "x": one.points.steps,
-                    "y": [float(f"{value:.5g}") for value in one.points.values],
+                    "label": series.label,
+                    "look": series.look,
+                    "event": series.event,
+                    "key": series.key,
+                    "x": series.points.steps,
+                    "y": [float(f"{value:.5g}") for value in series.points.values],
                 }
-                for one in self.series
+                for series in self.series
             ],
         }
 
 
 def charts(curves: LogCurves, best: int | None) -> list[Chart]:
-    """Loss of both splits, each other figure of the evaluations, then the rest of the steps."""
+    """Charts of the loss, the other figures of evaluations, then the other figures of steps."""
     number = max(1, len(curves.steps) + len(curves.evaluations))
     most = max(100, min(MOST_POINTS, ALL_POINTS // number))
     frames = [_loss(curves, most, best)]
     for key, curve in curves.evaluations.items():
         if key != "val.loss":
-            one = Series(key.removeprefix("val."), "points", curve.points(most), "eval", key)
-            frames.append(_chart(key, key, [one], best, [(key, curve)]))
+            series = Series(key.removeprefix("val."), "points", curve.points(most), "eval", key)
+            frames.append(_chart(key, key, [series], best, [(key, curve)]))
     for key, curve in curves.steps.items():
         if key != "loss":
             frames.append(_of_steps(key, curve, most))
-    return [one for one in frames if one is not None]
+    return [frame for frame in frames if frame is not None]
 
 
 def _loss(curves: LogCurves, most: int, best: int | None) -> Chart | None:
@@ -143,7 +143,7 @@ def _chart(
     best: int | None,
     columns: list[tuple[str, Curve]],
 ) -> Chart:
-    values = [value for one in series for value in one.points.values]
+    values = [value for line in series for value in line.points.values]
     positive = min(values) > 0
     wide = positive and max(values) > WIDE * min(values)
     return Chart(

@@ -105,25 +105,25 @@ def classes(evaluation: Mapping[str, Any], tensors: Mapping[str, Stored]) -> Cla
 
 
 def _matrix(value: object) -> list[list[int]]:
-    """Counts in a square; empty where the value is none."""
+    """A square of counts; empty if the value is none."""
     rows = [items(row) for row in items(value)]
     square = all(len(row) == len(rows) for row in rows)
-    whole_ones = square and all(whole(one) is not None for row in rows for one in row)
+    whole_ones = square and all(whole(cell) is not None for row in rows for cell in row)
     return rows if whole_ones else []
 
 
 def _cells(matrix: list[list[int]], names: Sequence[str]) -> list[tuple[str, list[Cell]]]:
-    """Colours are by the root of a cell's share, so that few mistakes can be seen too."""
+    """Shade each cell by the root of its share, so that few mistakes can be seen too."""
     table = []
     for place, row in enumerate(matrix):
         total = sum(row) or 1
         cells = [
             Cell(
-                f"{one:,}" if one else "",
-                math.ceil(LEVELS * (one / total) ** 0.4) if one else 0,
+                f"{value:,}" if value else "",
+                math.ceil(LEVELS * (value / total) ** 0.4) if value else 0,
                 place == at,
             )
-            for at, one in enumerate(row)
+            for at, value in enumerate(row)
         ]
         table.append((names[place], cells))
     return table
@@ -132,7 +132,7 @@ def _cells(matrix: list[list[int]], names: Sequence[str]) -> list[tuple[str, lis
 def _rows(matrix: list[list[int]], names: Sequence[str]) -> list[ClassRow]:
     rows = []
     for place, row in enumerate(matrix):
-        samples, guesses = sum(row), sum(one[place] for one in matrix)
+        samples, guesses = sum(row), sum(counts[place] for counts in matrix)
         right = row[place]
         rows.append(
             ClassRow(
@@ -147,28 +147,28 @@ def _rows(matrix: list[list[int]], names: Sequence[str]) -> list[ClassRow]:
 
 def _pairs(matrix: list[list[int]], names: Sequence[str]) -> list[Pair]:
     wrong = [
-        (one, place, at)
+        (number, place, at)
         for place, row in enumerate(matrix)
-        for at, one in enumerate(row)
-        if one and at != place
+        for at, number in enumerate(row)
+        if number and at != place
     ]
     wrong.sort(key=lambda entry: (-entry[0], entry[1], entry[2]))
     return [
-        Pair(names[place], names[at], one, percent(one / sum(matrix[place])))
-        for one, place, at in wrong[:PAIRS]
+        Pair(names[place], names[at], number, percent(number / sum(matrix[place])))
+        for number, place, at in wrong[:PAIRS]
     ]
 
 
 def _bins(tensors: Mapping[str, Stored]) -> list[Bin]:
-    """Certainties of the kept samples in ten stretches: the mean of each, and the right ones."""
+    """Ten bins of the kept samples by confidence: its mean, and the correct samples."""
     sums = [[0.0, 0.0, 0.0] for _ in range(BINS)]
     labels = floats(tensors, "targets")
     for scores, label in zip(floats(tensors, "outputs"), labels, strict=False):
-        finite = [one for one in scores if one is not None]
+        finite = [score for score in scores if score is not None]
         if len(finite) != len(scores) or len(finite) < 2 or len(label) != 1:
             continue
         best = max(finite)
-        certainty = 1 / sum(math.exp(max(one - best, -700.0)) for one in finite)
+        certainty = 1 / sum(math.exp(max(score - best, -700.0)) for score in finite)
         part = sums[min(BINS - 1, int(certainty * BINS))]
         part[0] += certainty
         part[1] += finite.index(best) == label[0]
@@ -177,9 +177,9 @@ def _bins(tensors: Mapping[str, Stored]) -> list[Bin]:
 
 
 def _calibration_error(bins: Sequence[Bin]) -> str:
-    """How far certainty and share of right ones lie apart, over all samples."""
-    size = sum(one.samples for one in bins)
+    """The mean distance between confidence and accuracy over all samples."""
+    size = sum(part.samples for part in bins)
     if not size:
         return ""
-    apart = sum(one.samples * abs(one.certainty - one.right) for one in bins)
+    apart = sum(part.samples * abs(part.certainty - part.right) for part in bins)
     return figure(apart / size)

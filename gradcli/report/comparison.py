@@ -1,4 +1,4 @@
-"""Runs beside each other: the first is the base, and each other one is compared with it."""
+"""Runs beside each other: the first is the base of all comparisons."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Pair:
     """
 
     base: Side
-    other: Side
+    candidate: Side
     config: Sequence[Difference]
     losses: Losses
     same_weights: bool | None
@@ -80,14 +80,14 @@ class Comparison:
 
 
 def compare(paths: Sequence[Path]) -> Comparison:
-    """Two runs or more, by their paths.
+    """Compare two or more runs, by their paths.
 
     Raises:
         RunError: one is no run, or cannot be read.
     """
     runs = [RunFiles(path) for path in paths]
     sides = [_side(run, label) for run, label in zip(runs, labels(paths), strict=True)]
-    return Comparison(sides, [_pair(sides[0], other) for other in sides[1:]])
+    return Comparison(sides, [_pair(sides[0], candidate) for candidate in sides[1:]])
 
 
 def labels(paths: Sequence[Path]) -> list[str]:
@@ -150,31 +150,33 @@ def _speed(run: RunFiles) -> float | None:
     return median(speeds) if speeds else None
 
 
-def _pair(base: Side, other: Side) -> Pair:
-    config = differences(base.settings, other.settings, same_data(base.run, other.run))
-    common = losses(base.run, other.run)
+def _pair(base: Side, candidate: Side) -> Pair:
+    config = differences(base.settings, candidate.settings, same_data(base.run, candidate.run))
+    common = losses(base.run, candidate.run)
     same_weights: bool | None = None
-    if base.weights_sha256 and other.weights_sha256:
-        same_weights = base.weights_sha256 == other.weights_sha256
+    if base.weights_sha256 and candidate.weights_sha256:
+        same_weights = base.weights_sha256 == candidate.weights_sha256
     differ = same_weights is False or common.unequal is not None
-    causes = reasons(base.run, other.run, config) if differ else []
-    if differ and base.steps != other.steps:
-        causes = [*causes, Reason("steps", "", str(base.steps), str(other.steps))]
-    return Pair(base, other, config, common, same_weights, causes, _notes(base, other, common))
+    causes = reasons(base.run, candidate.run, config) if differ else []
+    if differ and base.steps != candidate.steps:
+        causes = [*causes, Reason("steps", "", str(base.steps), str(candidate.steps))]
+    return Pair(
+        base, candidate, config, common, same_weights, causes, _notes(base, candidate, common)
+    )
 
 
-def _notes(base: Side, other: Side, common: Losses) -> list[str]:
+def _notes(base: Side, candidate: Side, common: Losses) -> list[str]:
     """What cannot be compared, and why."""
     notes = []
-    for side in (base, other):
+    for side in (base, candidate):
         if side.settings.problem:
             notes.append(f"the config of {side.label} cannot be read: {side.settings.problem}")
         notes += [f"{side.label}: {problem}" for problem in side.run.problems]
-    if base.run.path.resolve() == other.run.path.resolve():
-        notes.append(f"{base.label} and {other.label} are the same folder")
+    if base.run.path.resolve() == candidate.run.path.resolve():
+        notes.append(f"{base.label} and {candidate.label} are the same folder")
     if not common.steps:
         notes.append("the logs have no step in common, so that no losses were compared")
-    unknown = [side.label for side in (base, other) if not side.weights_sha256]
+    unknown = [side.label for side in (base, candidate) if not side.weights_sha256]
     if unknown:
         runs = " and ".join(unknown)
         notes.append(
@@ -185,7 +187,7 @@ def _notes(base: Side, other: Side, common: Losses) -> list[str]:
 
 
 def verdict(pair: Pair) -> str:
-    """In one sentence whether two runs have the same bits, and where they begin to differ."""
+    """Say in one sentence whether two runs have the same bits and where they first differ."""
     common = pair.losses
     count = quantity(common.steps, "loss in common", "losses in common", form=",")
     if pair.same_bits:
@@ -196,19 +198,21 @@ def verdict(pair: Pair) -> str:
         return f"not the same bits: the loss differs first at {_sides(common.unequal)}{before}"
     if pair.same_bits is None:
         return f"{count} are equal" if common.steps else "nothing is known of equal bits"
-    if pair.base.steps != pair.other.steps:
+    if pair.base.steps != pair.candidate.steps:
         return (
-            f"other weights, of step {pair.base.steps} and of step {pair.other.steps}; "
+            f"other weights, of step {pair.base.steps} and of step {pair.candidate.steps}; "
             f"{count} are equal"
         )
     return f"not the same bits: the weights differ, though {count} are equal"
 
 
-def _sides(one: Unequal) -> str:
-    return f"step {one.step}, {one.base} against {one.other}"
+def _sides(difference: Unequal) -> str:
+    return f"step {difference.step}, {difference.base} against {difference.other}"
 
 
 def unequal_evaluation(pair: Pair) -> str:
-    """The same of the first evaluation in which a figure differs; "" where none does."""
-    one = pair.losses.unequal_evaluation
-    return "" if one is None else f"evaluations differ first in {one.key} at {_sides(one)}"
+    """Say where an evaluation first differs; empty if none does."""
+    difference = pair.losses.unequal_evaluation
+    if difference is None:
+        return ""
+    return f"evaluations differ first in {difference.key} at {_sides(difference)}"

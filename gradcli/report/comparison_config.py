@@ -48,7 +48,7 @@ class Difference:
 
     key: str
     base: Value | None
-    other: Value | None
+    candidate: Value | None
     may_matter: bool
 
 
@@ -101,21 +101,21 @@ def _by_key(values: object) -> Mapping[str, Any]:
     return values if isinstance(values, dict) else {}
 
 
-def differences(base: Settings, other: Settings, same_data: bool) -> list[Difference]:
+def differences(base: Settings, candidate: Settings, same_data: bool) -> list[Difference]:
     """The keys whose values differ, in the order of the base's config.
 
-    With the `same_data`, where that lies does not matter.
+    With `same_data`, the place of the data does not matter.
     """
-    harmless = HARMLESS | (base.places & other.places if same_data else frozenset())
+    harmless = HARMLESS | (base.places & candidate.places if same_data else frozenset())
     result = []
-    for ours, theirs in _pairs(Leaf("", base.values), Leaf("", other.values)):
+    for ours, theirs in _pairs(Leaf("", base.values), Leaf("", candidate.values)):
         key = (ours or theirs or _NOTHING).key
         result.append(
             Difference(
                 key,
                 base.at(ours.key, ours.value) if ours else None,
-                other.at(theirs.key, theirs.value) if theirs else None,
-                not any(key == one or key.startswith(f"{one}.") for one in harmless),
+                candidate.at(theirs.key, theirs.value) if theirs else None,
+                not any(key == prefix or key.startswith(f"{prefix}.") for prefix in harmless),
             )
         )
     return result
@@ -154,8 +154,8 @@ def _pairs(ours: Leaf, theirs: Leaf) -> Iterator[Pair]:
 
 
 def _pairs_of_lists(ours: Leaf, theirs: Leaf) -> Iterator[Pair]:
-    """The same of two lists: a layer that was put between others is one difference."""
-    before, behind = ([json.dumps(one) for one in leaf.value] for leaf in (ours, theirs))
+    """Pair the items of two lists; an inserted layer is one difference."""
+    before, behind = ([json.dumps(item) for item in leaf.value] for leaf in (ours, theirs))
     matcher = SequenceMatcher(None, before, behind, autojunk=False)
     for what, i, i_end, j, j_end in matcher.get_opcodes():
         if what == "equal":

@@ -48,12 +48,12 @@ class Losses:
     unequal_evaluation: Unequal | None
 
 
-def losses(base: RunFiles, other: RunFiles) -> Losses:
+def losses(base: RunFiles, candidate: RunFiles) -> Losses:
     """Compare two logs record by record; floats in them are exact."""
     steps, evaluations = 0, 0
     same_until: int | None = None
     first: dict[int, Unequal] = {}
-    for ours, theirs in _in_common(_entries(base), _entries(other)):
+    for ours, theirs in _in_common(_entries(base), _entries(candidate)):
         unequal = _unequal(ours, theirs)
         if unequal is not None:
             first.setdefault(ours.kind, unequal)
@@ -67,16 +67,16 @@ def losses(base: RunFiles, other: RunFiles) -> Losses:
 
 
 def _in_common(ours: Iterator[Entry], theirs: Iterator[Entry]) -> Iterator[tuple[Entry, Entry]]:
-    """The entries of both at the same step, of the same kind."""
-    one, two = next(ours, None), next(theirs, None)
-    while one is not None and two is not None:
-        if one[:2] == two[:2]:
-            yield one, two
-            one, two = next(ours, None), next(theirs, None)
-        elif one[:2] < two[:2]:
-            one = next(ours, None)
+    """The entries of both logs with the same step and kind."""
+    first, second = next(ours, None), next(theirs, None)
+    while first is not None and second is not None:
+        if first[:2] == second[:2]:
+            yield first, second
+            first, second = next(ours, None), next(theirs, None)
+        elif first[:2] < second[:2]:
+            first = next(ours, None)
         else:
-            two = next(theirs, None)
+            second = next(theirs, None)
 
 
 def _entries(run: RunFiles) -> Iterator[Entry]:

@@ -70,30 +70,31 @@ class Overlay:
 
     @property
     def last_step(self) -> int:
-        """The step up to which the curves go."""
-        return max(one.points.steps[-1] for one in self.lines)
+        """The last step of the curves."""
+        return max(line.points.steps[-1] for line in self.lines)
 
     @property
     def header(self) -> list[str]:
-        """Of the table of numbers."""
-        return ["step", *(one.label for one in self.lines)]
+        """The header of the table of numbers."""
+        return ["step", *(line.label for line in self.lines)]
 
     @property
     def summary(self) -> str:
-        """What somebody hears who does not see the curves."""
+        """The curves in words, for a screen reader."""
         sentences = (
-            f"{one.label} from {figure(one.points.values[0])} to {one.last}" for one in self.lines
+            f"{line.label} from {figure(line.points.values[0])} to {line.last}"
+            for line in self.lines
         )
         return f"{self.title} by step: {'; '.join(sentences)}"
 
     def drawing(self) -> dict[str, Any]:
         """What the script draws."""
-        lines = [one.drawing(self.look) for one in self.lines]
+        lines = [line.drawing(self.look) for line in self.lines]
         return {"log": self.logarithmic, "best": None, "series": lines}
 
 
 def comparison_page(comparison: Comparison) -> str:
-    """The whole page."""
+    """The page as HTML."""
     labels = [side.label for side in comparison.sides]
     overlays = _overlays(labels, [log_curves(side.run) for side in comparison.sides])
     facts = {
@@ -102,14 +103,14 @@ def comparison_page(comparison: Comparison) -> str:
         "charts": overlays,
         "figures": _figures(comparison),
     }
-    drawing = {"live": False, "charts": [one.drawing() for one in overlays]}
+    drawing = {"live": False, "charts": [overlay.drawing() for overlay in overlays]}
     return document("compare.html.j2", facts, drawing, styles=["templates/compare.css"])
 
 
 def _words(pair: Pair) -> dict[str, Any]:
-    """A pair in words."""
+    """Describe a pair in words."""
     return {
-        "label": pair.other.label,
+        "label": pair.candidate.label,
         "mood": "good" if pair.same_bits else "warn",
         "verdict": verdict(pair),
         "evaluation": unequal_evaluation(pair),
@@ -122,20 +123,20 @@ def _words(pair: Pair) -> dict[str, Any]:
 
 
 def _figures(comparison: Comparison) -> list[list[str]]:
-    """A row a figure, a cell a run."""
+    """One row per figure, one cell per run."""
     names = dict.fromkeys(name for side in comparison.sides for name in side.figures)
     rows = []
     for name in names:
         title, form = NAMES.get(name, (name, figure))
         values = [side.figures.get(name) for side in comparison.sides]
         if name in WHOLE:
-            values = [None if one is None else int(one) for one in values]
+            values = [None if value is None else int(value) for value in values]
         rows.append([title, *map(form, values)])
     return rows
 
 
 def _overlays(labels: Sequence[str], runs: Sequence[LogCurves]) -> list[Overlay]:
-    """Loss, the figures of the evaluations, then the rest of the steps; where a run has them."""
+    """Loss, figures of evaluations, then other figures of steps, where any run has them."""
     evaluations = dict.fromkeys(key for run in runs for key in run.evaluations)
     kinds = [("loss", "step"), *((key, "eval") for key in evaluations)]
     kinds += [(key, "step") for key in OF_STEPS if key != "loss"]
@@ -144,7 +145,7 @@ def _overlays(labels: Sequence[str], runs: Sequence[LogCurves]) -> list[Overlay]
     for key, event in kinds:
         curves = [(run.steps if event == "step" else run.evaluations).get(key) for run in runs]
         overlays.append(_overlay(key, event, labels, curves, most))
-    return [one for one in overlays if one is not None]
+    return [overlay for overlay in overlays if overlay is not None]
 
 
 def _overlay(
@@ -153,12 +154,12 @@ def _overlay(
     present = [(place, curve) for place, curve in enumerate(curves) if curve is not None]
     if not present:
         return None
-    smooth = key != "lr" and event == "step" and any(one.count >= NOISY for _, one in present)
+    smooth = key != "lr" and event == "step" and any(curve.count >= NOISY for _, curve in present)
     lines = [
-        Line(place, labels[place], one.smooth() if smooth else one.points(most))
-        for place, one in present
+        Line(place, labels[place], curve.smooth() if smooth else curve.points(most))
+        for place, curve in present
     ]
-    values = [value for one in lines for value in one.points.values]
+    values = [value for line in lines for value in line.points.values]
     positive = min(values) > 0
     title = TITLES.get(key, key)
     return Overlay(
@@ -169,7 +170,7 @@ def _overlay(
         logarithmic=positive
         and max(values) > WIDE * min(values)
         and (key in LOGARITHMIC or key.endswith(".loss")),
-        rows=_rows([one for _, one in present]),
+        rows=_rows([curve for _, curve in present]),
     )
 
 

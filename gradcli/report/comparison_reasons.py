@@ -23,22 +23,22 @@ class Reason:
             `steps`.
         what: a key, a role of data, a package.
         base: what the first run has, as text; "" for nothing.
-        other: the same of the other run.
+        candidate: the same of the other run.
     """
 
     kind: str
     what: str
     base: str
-    other: str
+    candidate: str
 
     def __str__(self) -> str:
         what = f"{self.what} " if self.what else ""
-        return f"{self.kind}: {what}{self.base or 'nothing'}, then {self.other or 'nothing'}"
+        return f"{self.kind}: {what}{self.base or 'nothing'}, then {self.candidate or 'nothing'}"
 
 
-def reasons(base: RunFiles, other: RunFiles, config: Iterable[Difference]) -> list[Reason]:
+def reasons(base: RunFiles, candidate: RunFiles, config: Iterable[Difference]) -> list[Reason]:
     """Every recorded difference that can change bits; the number of threads cannot."""
-    manifests = base.manifest, other.manifest
+    manifests = base.manifest, candidate.manifest
     return [
         *_of_config(config),
         *_of_data(*manifests),
@@ -48,21 +48,23 @@ def reasons(base: RunFiles, other: RunFiles, config: Iterable[Difference]) -> li
 
 
 def _of_config(config: Iterable[Difference]) -> Iterator[Reason]:
-    for one in config:
-        if one.may_matter:
-            sides = (brief(side) if side else "" for side in (one.base, one.other))
-            yield Reason("config", one.key, *sides)
+    for difference in config:
+        if difference.may_matter:
+            sides = (
+                brief(side) if side else "" for side in (difference.base, difference.candidate)
+            )
+            yield Reason("config", difference.key, *sides)
 
 
-def same_data(base: RunFiles, other: RunFiles) -> bool:
+def same_data(base: RunFiles, candidate: RunFiles) -> bool:
     """Whether all data have the same sha256."""
-    ours, theirs = (_map(run.manifest, "data") for run in (base, other))
+    ours, theirs = (_map(run.manifest, "data") for run in (base, candidate))
     return bool(ours) and ours == theirs and None not in ours.values()
 
 
-def _of_data(base: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[Reason]:
-    ours, theirs = _map(base, "data"), _map(other, "data")
-    files = [_map(one, "files") for one in (base, other)]
+def _of_data(base: Mapping[str, Any], candidate: Mapping[str, Any]) -> Iterator[Reason]:
+    ours, theirs = _map(base, "data"), _map(candidate, "data")
+    files = [_map(manifest, "files") for manifest in (base, candidate)]
     for role in {**ours, **theirs}:
         if ours.get(role) != theirs.get(role):
             sides = (
@@ -78,38 +80,42 @@ def _hash(sha256: object, file: object) -> str:
     return f"sha256 {brief(sha256, DIGITS)}" + (f" of {brief(file)}" if file else "")
 
 
-def _of_computing(base: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[Reason]:
-    """Device, instruction set, build and source of gradcli."""
-    ours, theirs = _map(base, "origin"), _map(other, "origin")
+def _of_computing(base: Mapping[str, Any], candidate: Mapping[str, Any]) -> Iterator[Reason]:
+    """Differences of device, instruction set, build and source of gradcli."""
+    ours, theirs = _map(base, "origin"), _map(candidate, "origin")
     devices = [
-        one.get("device", manifest.get("device"))
-        for one, manifest in ((ours, base), (theirs, other))
+        origin.get("device", manifest.get("device"))
+        for origin, manifest in ((ours, base), (theirs, candidate))
     ]
     if devices[0] != devices[1]:
         yield Reason("device", "", *map(_text, devices))
     elif ours.get("group") != theirs.get("group"):
-        yield Reason("instruction set", "", *(_text(one.get("isa")) for one in (ours, theirs)))
+        yield Reason(
+            "instruction set", "", *(_text(origin.get("isa")) for origin in (ours, theirs))
+        )
     for what in ("compiler", "flags", "source"):
         if ours.get(what) != theirs.get(what):
             size = DIGITS if what == "source" else LONGEST
-            yield Reason("build", what, *(_text(one.get(what), size) for one in (ours, theirs)))
-    commits = [_text(one.get("commit")) for one in (ours, theirs)]
+            yield Reason(
+                "build", what, *(_text(origin.get(what), size) for origin in (ours, theirs))
+            )
+    commits = [_text(origin.get("commit")) for origin in (ours, theirs)]
     if commits[0] != commits[1]:
         yield Reason("gradcli", "commit", *commits)
 
 
-def _of_changed_files(base: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[Reason]:
-    """One commit, with changes that only the file system knew."""
-    commits = [_text(_map(one, "origin").get("commit")) for one in (base, other)]
+def _of_changed_files(base: Mapping[str, Any], candidate: Mapping[str, Any]) -> Iterator[Reason]:
+    """The same commit on both sides, with uncommitted changes."""
+    commits = [_text(_map(manifest, "origin").get("commit")) for manifest in (base, candidate)]
     if commits[0] == commits[1] and commits[0].endswith(DIRTY):
         yield Reason("gradcli", "changes not committed", *commits)
 
 
-def _of_versions(base: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[Reason]:
-    ours, theirs = _map(base, "versions"), _map(other, "versions")
-    for package in (one for one in {**ours, **theirs} if one not in ONLY_SHOWN):
+def _of_versions(base: Mapping[str, Any], candidate: Mapping[str, Any]) -> Iterator[Reason]:
+    ours, theirs = _map(base, "versions"), _map(candidate, "versions")
+    for package in (name for name in {**ours, **theirs} if name not in ONLY_SHOWN):
         if ours.get(package) != theirs.get(package):
-            sides = (_text(one.get(package)) for one in (ours, theirs))
+            sides = (_text(versions.get(package)) for versions in (ours, theirs))
             yield Reason("versions", brief(package), *sides)
 
 

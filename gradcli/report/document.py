@@ -26,10 +26,10 @@ def document(
     scripts: Sequence[str] = (),
     live: bool = False,
 ) -> str:
-    """A template with its facts, with the charts' code and what this draws.
+    """Render a template with its facts, the charts' code and their data.
 
-    `styles` and `scripts` are files beside page.css and page.js; `live` lets the page listen to
-    its server.
+    `styles` and `scripts` are files beside page.css and page.js; `live` lets the page listen to its
+    server.
     """
     style = "".join(map(_text, ("vendor/uPlot.min.css", "templates/page.css", *styles)))
     code = [_text(name) for name in ("vendor/uPlot.iife.min.js", "templates/page.js", *scripts)]
@@ -41,7 +41,7 @@ def document(
             version=__version__,
             policy=policy([style], code, live=live),
             style=Markup(style),
-            scripts=[Markup(one) for one in code],
+            scripts=[Markup(script) for script in code],
             drawing=Markup(for_script(drawing)),
         )
     )

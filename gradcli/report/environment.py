@@ -42,11 +42,13 @@ def _rows(manifest: Mapping[str, Any], status: Mapping[str, Any]) -> Iterator[tu
 
 
 def _versions(versions: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Ours and the machine's, then the packages in one row."""
+    """The versions of gradcli and the machine, then all packages in one row."""
     for key in OURS:
         if key in versions:
             yield key, _words(versions[key])
-    packages = [f"{text(key)} {_words(one)}" for key, one in versions.items() if key not in OURS]
+    packages = [
+        f"{text(key)} {_words(value)}" for key, value in versions.items() if key not in OURS
+    ]
     if packages:
         yield "packages", ", ".join(packages[:MOST])
 

@@ -26,10 +26,10 @@ MISSING = "--to tensorboard needs the package tensorboardX: pip install 'gradcli
 
 
 def export(run: RunFiles, form: str, target: Path | None) -> Path:
-    """Write the log as `csv` or for `tensorboard`; into the run where no other place is named.
+    """Write the log as `csv` or for `tensorboard`, into the run unless `target` is given.
 
     Raises:
-        ConfigError: something stands at the target, or a package lacks.
+        ConfigError: the target exists, or a package is missing.
         RunError: the run has no log, or it cannot be written.
     """
     file = run.path / FILES[form] if target is None else target
@@ -39,7 +39,7 @@ def export(run: RunFiles, form: str, target: Path | None) -> Path:
             notes=("name another, or remove it first",),
         )
     if next(iter(run.records()), None) is None:
-        problems = [one for one in run.problems if one.startswith("log.jsonl")]
+        problems = [problem for problem in run.problems if problem.startswith("log.jsonl")]
         raise RunError(f"{run.path} has no records: {(problems or ['log.jsonl is empty'])[0]}")
     try:
         if form == "csv":
@@ -114,7 +114,7 @@ def _write_events(run: RunFiles, folder: Path) -> None:
 
 
 def _is_ours(folder: Path) -> bool:
-    return folder.is_dir() and all(one.name.startswith(EVENT_FILE) for one in folder.iterdir())
+    return folder.is_dir() and all(entry.name.startswith(EVENT_FILE) for entry in folder.iterdir())
 
 
 def _events(run: RunFiles) -> Iterator[Any]:

@@ -19,7 +19,7 @@ from gradcli.train.directory import LOG
 from gradcli.train.lock import is_held
 
 # Files whose change shows in other places of the page than the curves.
-OTHERS = ("status.json", "evaluation.json", "manifest.json", "plan.json", "origins.json")
+STATE_FILES = ("status.json", "evaluation.json", "manifest.json", "plan.json", "origins.json")
 MOST_RECORDS = 2000  # of one look; a page that is made anew is smaller
 MOST_BYTES = 4 << 20
 TRACE = 64  # bytes before a place, by which it is recognised
@@ -32,12 +32,12 @@ class Mark(NamedTuple):
     Attributes:
         offset: the place in the log behind its last whole line.
         check: a checksum of what stands before that place; another log has another.
-        others: a checksum of the state of the other files.
+        checksum: of the state of the other files.
     """
 
     offset: int
     check: int
-    others: int
+    checksum: int
 
     def __str__(self) -> str:
         return "-".join(map(str, self))
@@ -50,12 +50,12 @@ def mark_in(text: str) -> Mark | None:
 
 
 def mark_of(path: Path) -> Mark:
-    """That of a run as it is; nothing is raised for a file that is absent or damaged."""
+    """The mark of a run as it is; an absent or damaged file raises nothing."""
     log = path / LOG
     size = _size(log)
     begin = max(0, size - MOST_LINE)
     end = begin + _read(log, begin, size - begin).rfind(b"\n") + 1
-    return Mark(end, _check(log, end), _others(path))
+    return Mark(end, _check(log, end), _checksum(path))
 
 
 class News(NamedTuple):
@@ -84,10 +84,10 @@ class Feed:
     def look(self) -> News:
         """What is new since the last look."""
         log, mark = self._path / LOG, self.mark
-        others, size = _others(self._path), _size(log)
-        self.mark = mark._replace(others=others)
+        checksum, size = _checksum(self._path), _size(log)
+        self.mark = mark._replace(checksum=checksum)
         if size == mark.offset and _check(log, size) == mark.check:
-            return News([], others != mark.others)
+            return News([], checksum != mark.checksum)
         # The first line of a log draws the first curve.
         follows = 0 < mark.offset < size <= mark.offset + MOST_BYTES
         lines = LogLines(log, mark.offset)
@@ -95,39 +95,40 @@ class Feed:
         if records is None:
             self.mark = mark_of(self._path)
             return News([], renew=self.mark != mark)
-        self.mark = Mark(lines.end, _check(log, lines.end), others)
+        self.mark = Mark(lines.end, _check(log, lines.end), checksum)
         return News(
-            [figures for one in records if (figures := _figures(one))], others != mark.others
+            [figures for record in records if (figures := _figures(record))],
+            checksum != mark.checksum,
         )
 
 
 def _records(lines: LogLines) -> list[dict[str, Any]] | None:
-    """New lines; None where they are too many, or more than curves come of them."""
+    """The new lines; None if they are too many, or if the page must be rebuilt for them."""
     try:
         records = list(lines)
     except OSError:
         return []
     many = len(records) > MOST_RECORDS
-    return None if many or any(one.get("event") == "sample" for one in records) else records
+    return None if many or any(record.get("event") == "sample" for record in records) else records
 
 
 def _figures(record: dict[str, Any]) -> dict[str, Any]:
-    """The finite figures of a record that curves are drawn of; empty where it has none."""
+    """The finite figures of a record that have a curve; empty if there are none."""
     event, step = record.get("event"), record.get("step")
     if event not in ("step", "eval") or type(step) is not int or not 0 < step < 2**53:
         return {}
     figures = {
         key: value
-        for key, one in record.items()
+        for key, raw in record.items()
         if (key in OF_STEPS if event == "step" else key.startswith("val."))
-        and (value := number(one)) is not None
+        and (value := number(raw)) is not None
     }
     return {"event": event, "step": step, **figures} if figures else {}
 
 
-def _others(path: Path) -> int:
-    """A checksum of the other files, and whether a living process is at work in the run."""
-    facts = [_facts(path / name) for name in OTHERS], is_held(path / "lock")
+def _checksum(path: Path) -> int:
+    """A checksum of the other files and of whether a process holds the run."""
+    facts = [_facts(path / name) for name in STATE_FILES], is_held(path / "lock")
     return zlib.crc32(repr(facts).encode())
 
 

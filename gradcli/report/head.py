@@ -42,8 +42,8 @@ def blank(run: RunFiles) -> dict[str, Any]:
     }
 
 
-def head(run: RunFiles, expected: dict[str, Any]) -> dict[str, Any]:
-    """Everything that the head of the page shows."""
+def head(run: RunFiles, expect: dict[str, Any]) -> dict[str, Any]:
+    """Everything in the head of the page."""
     status, manifest = run.status, run.manifest
     state = _state(run)
     versions = mapping(manifest.get("versions"))
@@ -67,7 +67,7 @@ def head(run: RunFiles, expected: dict[str, Any]) -> dict[str, Any]:
         ],
         "command": _command(manifest.get("argv")),
         "tiles": _tiles(run),
-        "expectations": _expectations(status, state, expected),
+        "expectations": _expectations(status, state, expect),
         "unbeaten": _unbeaten(status),
     }
 
@@ -145,15 +145,13 @@ class Expectation(NamedTuple):
     success: bool | None
 
 
-def _expectations(
-    status: dict[str, Any], state: str, expected: dict[str, Any]
-) -> list[Expectation]:
-    failures = [text(one) for one in items(status.get("missed"))]
+def _expectations(status: dict[str, Any], state: str, expect: dict[str, Any]) -> list[Expectation]:
+    failures = [text(item) for item in items(status.get("missed"))]
     metrics = mapping(status.get("metrics"))
-    lines = [Expectation(one, success=False) for one in failures]
-    for name, bound in list(expected.items())[:50]:
+    lines = [Expectation(failure, success=False) for failure in failures]
+    for name, bound in list(expect.items())[:50]:
         sentence = f"expected {text(name)} {text(bound)}"
-        if any(one.startswith(sentence + ",") for one in failures):
+        if any(failure.startswith(sentence + ",") for failure in failures):
             continue
         due = state == "finished" and "missed" in status
         outcome = f", got {figure(metrics.get(name))}" if due else ", not due before the end"

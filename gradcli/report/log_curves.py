@@ -68,11 +68,11 @@ class LogCurves:
             if _all_finite(values):
                 curves.setdefault(key, Curve()).extend(steps, values)
                 continue
-            finite = [(step, number(one)) for step, one in zip(steps, values, strict=True)]
-            pairs = [(step, one) for step, one in finite if one is not None]
+            finite = [(step, number(value)) for step, value in zip(steps, values, strict=True)]
+            pairs = [(step, value) for step, value in finite if value is not None]
             if pairs:
                 curve = curves.setdefault(key, Curve())
-                curve.extend([step for step, _ in pairs], [one for _, one in pairs])
+                curve.extend([step for step, _ in pairs], [value for _, value in pairs])
         for row in filter(_is_odd, rows):
             self._note_odd(row)
 

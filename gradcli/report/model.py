@@ -72,4 +72,4 @@ def _shapes(entry: Mapping[str, Any]) -> str:
 
 
 def _shape(value: object) -> str:
-    return "x".join(text(one) for one in items(value)) if items(value) else ""
+    return "x".join(text(size) for size in items(value)) if items(value) else ""

@@ -27,9 +27,9 @@ ODD = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
 
 def page(run: RunFiles, live: str = "", times: Sequence[LayerTime] = ()) -> str:
-    """The whole page as HTML; `live` is where a server tells of changes, for a page of its own.
+    """Render the page as HTML; a live page gets its changes from the address `live`.
 
-    `times` are those of the layers, where they were measured.
+    `times` are those of the layers, if they were measured.
     """
     parts = _Parts(run)
     curves = parts.make("log.jsonl", lambda: log_curves(run), LogCurves())
@@ -39,7 +39,7 @@ def page(run: RunFiles, live: str = "", times: Sequence[LayerTime] = ()) -> str:
     no_rows: list[tuple[str, str]] = []
     record = run.evaluation
     facts = {
-        "head": parts.make("status.json", lambda: head(run, values.expected), blank(run)),
+        "head": parts.make("status.json", lambda: head(run, values.expect), blank(run)),
         "charts": parts.make("log.jsonl", lambda: charts(curves, best), no_charts),
         "curves": curves,
         "texts": curves.texts,
@@ -58,20 +58,20 @@ def page(run: RunFiles, live: str = "", times: Sequence[LayerTime] = ()) -> str:
     return document(
         "page.html.j2",
         {**facts, "parts": _contents(facts), "problems": run.problems},
-        {"live": live, "charts": [one.drawing() for one in facts["charts"]]},
+        {"live": live, "charts": [chart.drawing() for chart in facts["charts"]]},
         scripts=["templates/live.js"] if live else [],
         live=bool(live),
     )
 
 
 def _of_task(parts: _Parts, record: dict[str, Any], tensors: dict[str, Stored]) -> dict[str, Any]:
-    """What the last evaluation saw, as its kind of task is looked at."""
+    """The last evaluation, as its kind of task is shown."""
     no_scatters: list[Scatter] = []
     task, file = record.get("task"), "evaluation.json"
     of_classes = parts.make(file, lambda: classes(record, tensors), None)
     return {
         "classes": of_classes if task == "classes" else None,
-        "kept": max(1, sum(one.samples for one in of_classes.bins)) if of_classes else 1,
+        "kept": max(1, sum(part.samples for part in of_classes.bins)) if of_classes else 1,
         "scatters": parts.make(file, lambda: scatters(record, tensors), no_scatters)
         if task == "values"
         else [],

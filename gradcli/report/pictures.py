@@ -25,11 +25,11 @@ class Picture(NamedTuple):
 
 
 def pictures(tensors: Mapping[str, Stored], name: str) -> list[Picture]:
-    """Each row of a tensor as a picture; numbers are brightnesses from 0 to 1."""
-    stored = tensors.get(name)
-    if stored is None or len(stored.shape) not in (3, 4):
+    """Each row of a tensor as a picture; values are brightnesses from 0 to 1."""
+    tensor = tensors.get(name)
+    if tensor is None or len(tensor.shape) not in (3, 4):
         return []
-    shape = stored.shape[1:] if len(stored.shape) == 4 else (1, *stored.shape[1:])
+    shape = tensor.shape[1:] if len(tensor.shape) == 4 else (1, *tensor.shape[1:])
     if shape[0] not in COLORS or not all(shape):
         return []
     return [_picture(row, *shape) for row in floats(tensors, name)]

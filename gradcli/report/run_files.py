@@ -196,12 +196,12 @@ class RunFiles:
 
 
 def floats(tensors: Mapping[str, Stored], name: str) -> list[list[float | None]]:
-    """The rows of a tensor of numbers, flat; empty where it is absent or of another type."""
-    stored = tensors.get(name)
-    if stored is None or stored.dtype not in FORMATS or not stored.shape:
+    """The rows of a tensor of numbers, flat; empty if it is absent or of another type."""
+    tensor = tensors.get(name)
+    if tensor is None or tensor.dtype not in FORMATS or not tensor.shape:
         return []
-    count = math.prod(stored.shape)
-    values = struct.unpack(f"<{count}{FORMATS[stored.dtype]}", stored.data)
-    width = math.prod(stored.shape[1:])
+    count = math.prod(tensor.shape)
+    values = struct.unpack(f"<{count}{FORMATS[tensor.dtype]}", tensor.data)
+    width = math.prod(tensor.shape[1:])
     rows = [values[at : at + width] for at in range(0, len(values), width)] if width else []
-    return [[number(one) for one in row] for row in rows]
+    return [[number(value) for value in row] for row in rows]

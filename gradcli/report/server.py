@@ -93,15 +93,15 @@ class Server(ThreadingHTTPServer):
         self.address = f"http://{ADDRESS}:{self.server_port}/"
 
     def _listen(self, port: int | None) -> None:
-        for one in range(PORT, PORT + TRIES) if port is None else (port,):
-            self.server_address = (ADDRESS, one)
+        for candidate in range(PORT, PORT + TRIES) if port is None else (port,):
+            self.server_address = (ADDRESS, candidate)
             try:
                 self.server_bind()
                 self.server_activate()
                 return
             except OSError as error:
                 if port is not None or error.errno != errno.EADDRINUSE:
-                    raise OptionError(f"port {one} of {ADDRESS}: {_why(error)}") from error
+                    raise OptionError(f"port {candidate} of {ADDRESS}: {_why(error)}") from error
                 # A socket that was refused may have a port all the same.
                 self.socket.close()
                 self.socket = socket.socket(self.address_family, self.socket_type)
@@ -168,7 +168,7 @@ class Handler(BaseHTTPRequestHandler):
         self.rfile = io.BufferedReader(_InTime(self.connection, REQUEST_SECONDS))
 
     def parse_request(self) -> bool:
-        """Whether the request can be answered; else its error is on its way."""
+        """Whether the request can be answered; if not, an error is sent."""
         if not super().parse_request():
             return False
         self.connection.settimeout(REQUEST_SECONDS)
@@ -178,7 +178,7 @@ class Handler(BaseHTTPRequestHandler):
         if len(hosts) != 1 or hosts[0].strip().lower() not in names:
             self.send_error(HTTPStatus.FORBIDDEN)
             return False
-        if any(one.strip().lower().removeprefix("http://") not in names for one in origins):
+        if any(origin.strip().lower().removeprefix("http://") not in names for origin in origins):
             self.send_error(HTTPStatus.FORBIDDEN)
             return False
         return True
@@ -208,13 +208,13 @@ class Handler(BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(body)
 
-    def _begin(self, status: HTTPStatus, kind: str, others: dict[str, str]) -> None:
+    def _begin(self, status: HTTPStatus, kind: str, extra: dict[str, str]) -> None:
         self.send_response(status)
         for name, value in {
             "Content-Type": kind,
             "Connection": "close",
             **HEADERS,
-            **others,
+            **extra,
         }.items():
             self.send_header(name, value)
         self.end_headers()
@@ -251,14 +251,14 @@ class Handler(BaseHTTPRequestHandler):
                 return
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """A refusal in a few words; none of the request's own stand in it."""
+        """Send a short error that repeats nothing of the request."""
         status = HTTPStatus(code)
-        others: dict[str, str] = {}
+        extra: dict[str, str] = {}
         if status is HTTPStatus.NOT_IMPLEMENTED:  # what http.server says of an unknown method
-            status, others = HTTPStatus.METHOD_NOT_ALLOWED, {"Allow": "GET, HEAD"}
+            status, extra = HTTPStatus.METHOD_NOT_ALLOWED, {"Allow": "GET, HEAD"}
         body = f"{status.value} {status.phrase}\n".encode()
         kind = "text/plain; charset=utf-8"
-        self._begin(status, kind, {"Content-Length": str(len(body)), **others})
+        self._begin(status, kind, {"Content-Length": str(len(body)), **extra})
         if self.command != "HEAD":
             self.wfile.write(body)
 

@@ -45,17 +45,17 @@ class Settings:
     Attributes:
         sections: its values by their first key.
         has_origins: whether it is known where each comes from.
-        expected: what stands under `expect`.
+        expect: what stands under `expect`.
     """
 
     sections: dict[str, list[Value]] = field(default_factory=dict)
     has_origins: bool = False
-    expected: dict[str, Any] = field(default_factory=dict)
+    expect: dict[str, Any] = field(default_factory=dict)
 
 
 def settings(run: RunFiles) -> Settings:
-    """The values of resolved.yaml, with their origins where the run wrote them down."""
-    config = _resolved(run)
+    """The values of resolved.yaml, with their origins if the run recorded them."""
+    config = _read_resolved(run)
     origins = mapping(run.origins.get("values"))
     values = _with_origins(origins) if origins else _leaves(config)
     sections: dict[str, list[Value]] = {}
@@ -82,7 +82,7 @@ def _leaves(value: object, key: str = "") -> Iterator[Value]:
     if isinstance(value, dict) and value:
         for name, inner in value.items():
             yield from _leaves(inner, f"{key}.{name}" if key else str(name))
-    elif isinstance(value, list) and any(isinstance(one, dict | list) for one in value):
+    elif isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
         for place, inner in enumerate(value):
             yield from _leaves(inner, f"{key}.{place}")
     else:
@@ -94,7 +94,7 @@ def _words(value: object) -> str:
     return text(value) if isinstance(value, str) else text(json.dumps(value, ensure_ascii=False))
 
 
-def _resolved(run: RunFiles) -> dict[str, Any]:
+def _read_resolved(run: RunFiles) -> dict[str, Any]:
     try:
         return mapping(read_yaml(run.resolved_text, "resolved.yaml", Report()).plain())
     except GradcliError as error:

@@ -105,7 +105,7 @@ class _Means:
 
     def _merge(self) -> int:
         pairs = zip(self._groups[::2], self._groups[1::2], strict=True)
-        self._groups = [(two[0], (one[1] + two[1]) / 2) for one, two in pairs]
+        self._groups = [(later[0], (earlier[1] + later[1]) / 2) for earlier, later in pairs]
         self._size *= 2
         return self._size
 

@@ -23,20 +23,20 @@ class LayerTime(NamedTuple):
 def layer_times(layers: Sequence[Mapping[str, Any]]) -> list[LayerTime]:
     """The rows of `bench` for a page."""
     both = [
-        (number(one.get("forward_ms")) or 0.0) + (number(one.get("backward_ms")) or 0.0)
-        for one in layers
+        (number(layer.get("forward_ms")) or 0.0) + (number(layer.get("backward_ms")) or 0.0)
+        for layer in layers
     ]
     total = sum(both) or 1.0
     return [
         LayerTime(
-            text(one.get("name")),
-            _cell(one.get("forward_ms")),
-            _cell(one.get("backward_ms")),
-            _cell(one.get("gflops"), "{:.0f}"),
-            _cell(one.get("percent"), "{:.0f} %"),
+            text(layer.get("name")),
+            _cell(layer.get("forward_ms")),
+            _cell(layer.get("backward_ms")),
+            _cell(layer.get("gflops"), "{:.0f}"),
+            _cell(layer.get("percent"), "{:.0f} %"),
             time / total,
         )
-        for one, time in zip(layers, both, strict=True)
+        for layer, time in zip(layers, both, strict=True)
     ]
 
 

@@ -11,7 +11,7 @@ from gradcli.report.fields import figure, items, text
 from gradcli.report.run_files import floats
 from gradcli.train.safetensors_file import Stored
 
-WIDTH, HEIGHT, LEFT, BOTTOM, EDGE = 420, 280, 62, 30, 10
+WIDTH, HEIGHT, LEFT_MARGIN, BOTTOM_MARGIN, EDGE = 420, 280, 62, 30, 10
 MOST = 1200  # points of a picture
 MOST_VALUES = 6  # pictures
 BARS = 31
@@ -24,24 +24,25 @@ class Frame:
         self.x, self.y = x, y
 
     def across(self, value: float) -> float:
-        """Where a value of the lower axis lies."""
+        """The x position of a value."""
         least, most = self.x
-        return LEFT + (WIDTH - LEFT - EDGE) * (value - least) / (most - least)
+        return LEFT_MARGIN + (WIDTH - LEFT_MARGIN - EDGE) * (value - least) / (most - least)
 
     def down(self, value: float) -> float:
-        """Where a value of the left axis lies."""
+        """The y position of a value."""
         least, most = self.y
-        return HEIGHT - BOTTOM - (HEIGHT - BOTTOM - EDGE) * (value - least) / (most - least)
+        floor = HEIGHT - BOTTOM_MARGIN
+        return floor - (floor - EDGE) * (value - least) / (most - least)
 
     @property
-    def lower(self) -> list[tuple[float, str]]:
-        """Ticks of the lower axis."""
-        return [(round(self.across(one), 1), tick_text(one)) for one in ticks(*self.x, 5)]
+    def x_ticks(self) -> list[tuple[float, str]]:
+        """Ticks of the x axis."""
+        return [(round(self.across(tick), 1), tick_text(tick)) for tick in ticks(*self.x, 5)]
 
     @property
-    def left(self) -> list[tuple[float, str]]:
-        """Ticks of the left axis."""
-        return [(round(self.down(one), 1), tick_text(one)) for one in ticks(*self.y, 5)]
+    def y_ticks(self) -> list[tuple[float, str]]:
+        """Ticks of the y axis."""
+        return [(round(self.down(tick), 1), tick_text(tick)) for tick in ticks(*self.y, 5)]
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class Scatter:
 
 
 def scatters(evaluation: Mapping[str, Any], tensors: Mapping[str, Stored]) -> list[Scatter]:
-    """A picture for each of the first predicted values."""
+    """A scatter plot for each of the first predicted values."""
     outputs, targets = floats(tensors, "outputs"), floats(tensors, "targets")
     names = items(evaluation.get("outputs"))
     width = min(len(outputs[0]), len(targets[0]), MOST_VALUES) if outputs and targets else 0
@@ -68,7 +69,7 @@ def scatters(evaluation: Mapping[str, Any], tensors: Mapping[str, Stored]) -> li
         pairs = [
             (truth, guess)
             for guess, truth in (
-                (one[at], two[at]) for one, two in zip(outputs, targets, strict=False)
+                (output[at], target[at]) for output, target in zip(outputs, targets, strict=False)
             )
             if truth is not None and guess is not None
         ]
@@ -80,7 +81,7 @@ def scatters(evaluation: Mapping[str, Any], tensors: Mapping[str, Stored]) -> li
 
 def _scatter(name: str, pairs: Sequence[tuple[float, float]]) -> Scatter:
     off = [guess - truth for truth, guess in pairs]
-    both = [one for pair in pairs for one in pair]
+    both = [value for pair in pairs for value in pair]
     span = _with_room(min(both), max(both))
     frame = Frame(span, span)
     every = -(-len(pairs) // MOST)
@@ -99,7 +100,7 @@ def _summary(pairs: Sequence[tuple[float, float]], off: Sequence[float]) -> list
     size = len(pairs)
     mean = math.fsum(truth for truth, _ in pairs) / size
     spread = math.fsum((truth - mean) ** 2 for truth, _ in pairs)
-    square = math.fsum(one * one for one in off)
+    square = math.fsum(error * error for error in off)
     figures = [
         ("samples", f"{size:,}"),
         ("mean error", figure(math.fsum(off) / size)),
@@ -110,18 +111,18 @@ def _summary(pairs: Sequence[tuple[float, float]], off: Sequence[float]) -> list
 
 
 def _bars(off: Sequence[float]) -> tuple[Frame, list[tuple[float, float, float, float]]]:
-    """How many errors lie in each of so many stretches: left, top, width and height."""
+    """Bars of the histogram of errors: left, top, width and height."""
     least, most = _with_room(min(off), max(off), room=0.0)
     counts = [0] * BARS
-    for one in off:
-        counts[min(BARS - 1, int(BARS * (one - least) / (most - least)))] += 1
+    for error in off:
+        counts[min(BARS - 1, int(BARS * (error - least) / (most - least)))] += 1
     frame = Frame((least, most), (0.0, 1.08 * max(counts)))
-    width = (WIDTH - LEFT - EDGE) / BARS
+    width = (WIDTH - LEFT_MARGIN - EDGE) / BARS
     floor = frame.down(0.0)
     bars = [
-        (LEFT + width * at + 0.5, frame.down(one), width - 1, floor - frame.down(one))
-        for at, one in enumerate(counts)
-        if one
+        (LEFT_MARGIN + width * at + 0.5, frame.down(count), width - 1, floor - frame.down(count))
+        for at, count in enumerate(counts)
+        if count
     ]
     return frame, [(round(a, 1), round(b, 1), round(c, 1), round(d, 1)) for a, b, c, d in bars]
 
@@ -134,10 +135,10 @@ def _with_room(least: float, most: float, room: float = 0.04) -> tuple[float, fl
 
 
 def ticks(least: float, most: float, about: int) -> list[float]:
-    """Round numbers between two, about so many."""
+    """About this many round numbers between two."""
     raw = (most - least) / about
     power = 10.0 ** math.floor(math.log10(raw))
-    step = next(power * one for one in (1, 2, 5, 10) if power * one >= raw * 0.999)
+    step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= raw * 0.999)
     first, last = math.ceil(least / step), math.floor(most / step)
     return [number * step for number in range(first, last + 1)]
 

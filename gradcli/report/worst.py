@@ -41,11 +41,11 @@ class Worst:
 
 
 def worst(evaluation: Mapping[str, Any], tensors: Mapping[str, Stored]) -> Worst | None:
-    """What evaluation.json lists; None where it lists nothing."""
-    entries = [mapping(one) for one in items(evaluation.get("worst"))[:MOST]]
+    """The samples that evaluation.json lists as worst; None if there are none."""
+    entries = [mapping(entry) for entry in items(evaluation.get("worst"))[:MOST]]
     if not entries:
         return None
-    columns = [text(one) for one in items(evaluation.get("columns"))[:COLUMNS]]
+    columns = [text(name) for name in items(evaluation.get("columns"))[:COLUMNS]]
     task = evaluation.get("task")
     images = _pictures(evaluation, tensors, task)
     samples = []
@@ -65,7 +65,7 @@ def worst(evaluation: Mapping[str, Any], tensors: Mapping[str, Stored]) -> Worst
                 row=[_cell(row.get(name)) for name in columns] if row else [],
             )
         )
-    return Worst(samples, columns, any(one.pictures for one in samples))
+    return Worst(samples, columns, any(sample.pictures for sample in samples))
 
 
 def _pictures(
@@ -85,7 +85,9 @@ def _answer(evaluation: Mapping[str, Any], task: object, value: object) -> str:
         return ""
     if task == "classes":
         return class_name(evaluation, value)
-    return ", ".join(figure(one) for one in value[:8]) if isinstance(value, list) else figure(value)
+    return (
+        ", ".join(figure(item) for item in value[:8]) if isinstance(value, list) else figure(value)
+    )
 
 
 def _cell(value: object) -> str:

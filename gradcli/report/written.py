@@ -44,12 +44,12 @@ def keep_others(option: str, file: Path) -> None:
 
 
 def _is_page(file: Path) -> bool:
-    """Whether nothing else is lost when a page takes its place."""
+    """Whether a page may replace the file without losing anything else."""
     try:
         if not file.is_file():  # a pipe, a device, a link to nothing
             return False
-        with file.open("rb") as opened:
-            head = opened.read(HEAD)
+        with file.open("rb") as stream:
+            head = stream.read(HEAD)
     except OSError:
         return False
     return not head or all(mark in head for mark in MARKS)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from gradcli.config.layer import Layer
 from gradcli.config.schema import schema_of
-from gradcli.config.sections import listed
+from gradcli.config.sections import plain_value
 from gradcli.dataclass import dataclass
 from gradcli.starter.meanings import NAMES
 from gradcli.train.metrics import METRICS
@@ -208,7 +208,7 @@ def with_key(kind: str, name: str, key: str) -> Example:
     pair = _TABLE_KEYS.get(key) if name in ("csv", "table") else None
     if re.search(rf"\b{key}:", example.text) or (pair is None and default in (None, "", ())):
         return example
-    pair = pair or f"{key}: {inline(listed(default))}"
+    pair = pair or f"{key}: {inline(plain_value(default))}"
     braces = re.compile(rf"(\b{name}(?:: \{{.*?|,.*?))\}}(?=$|\])", re.M)
     if braces.search(example.text):
         return replace(example, text=braces.sub(rf"\1, {pair}}}", example.text, count=1))

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, get_args
 
 from gradcli.config.cautions import CAUTIONS
-from gradcli.config.fields import expected
+from gradcli.config.fields import describe_type
 from gradcli.config.schema import schema_of, suggestion
-from gradcli.config.sections import listed, top
+from gradcli.config.sections import plain_value, top
 from gradcli.dataclass import dataclass
 from gradcli.error_codes import CODES
 from gradcli.errors import ConfigError
@@ -174,11 +174,11 @@ def _takes(make: Callable[..., Any], key: str) -> str:
     """What a value of a key may be, and which one it has where it is left out."""
     schema = schema_of(make)
     hint, field = schema.hints[key], schema.model.model_fields[key]
-    kinds = "anything" if Any in (hint, *get_args(hint)) else expected(hint)
+    kinds = "anything" if Any in (hint, *get_args(hint)) else describe_type(hint)
     if field.is_required():
         return f"{kinds} (required)"
     default = field.get_default(call_default_factory=True)
-    return kinds if default in (None, "") else f"{kinds} (default: {inline(listed(default))})"
+    return kinds if default in (None, "") else f"{kinds} (default: {inline(plain_value(default))})"
 
 
 def _visible(word: str) -> str:

@@ -152,7 +152,7 @@ def test_an_error_itself_knows_nothing_of_colour(environment, streams) -> None:
     environment(**COLORFUL)
     streams(True, True)
     error = DataError("broken", place=Place("a.csv", 1, 1, 1, "x"), caret="here")
-    assert ESCAPE not in output.rendered(error) + str(error) + str(output.as_object(error))
+    assert ESCAPE not in output.render(error) + str(error) + str(output.as_object(error))
 
 
 def test_escapes_come_of_one_file() -> None:

@@ -245,7 +245,7 @@ def test_the_message_has_place_line_caret_and_notes() -> None:
         caret="did you mean 'weight_decay'?",
         notes=("keys here: lr",),
     )
-    assert output.rendered(problem) == (
+    assert output.render(problem) == (
         "error[E103] unknown key 'weight_decy' in optim (adamw)\n"
         "  --> configs/mnist.yaml:14:32\n"
         f"14 | {line}\n"
@@ -256,7 +256,7 @@ def test_the_message_has_place_line_caret_and_notes() -> None:
 
 def test_long_lines_are_cut_around_the_caret() -> None:
     place = Place("a.yaml", 1, 5001, 3, "x" * 5000 + "bad" + "y" * 5000)
-    lines = output.rendered(GradcliError("m", place=place)).splitlines()
+    lines = output.render(GradcliError("m", place=place)).splitlines()
     assert all(len(line) < 200 for line in lines)
     column = lines[3].index("^")
     assert lines[2][column : column + 3] == "bad"
@@ -264,13 +264,13 @@ def test_long_lines_are_cut_around_the_caret() -> None:
 
 def test_a_name_that_is_too_long_to_read_is_cut_in_every_line() -> None:
     name, path = "x" * 5000, "/".join(["folder"] * 100)
-    shown = output.rendered(GradcliError(f"no '{name}' in {path}", notes=(f"say {name}",)))
+    shown = output.render(GradcliError(f"no '{name}' in {path}", notes=(f"say {name}",)))
     assert len(shown) < 2200
     assert path in shown
     assert shown.count("xxx...xxx") == 2
 
 
 def test_control_characters_never_reach_the_terminal() -> None:
-    shown = output.rendered(GradcliError("bad \x1b[2J name\x07"))
+    shown = output.render(GradcliError("bad \x1b[2J name\x07"))
     assert "\x1b" not in shown
     assert "\\x1b[2J" in shown

@@ -105,7 +105,7 @@ def test_metrics_see_what_outputs_stand_for() -> None:
 def test_every_loss_of_values_is_taken_for_values(config_file: Write, name: str) -> None:
     config = load(config_file(("cross_entropy", name), *OF_VALUES))
     assert load(config_file(text=json.dumps(config.resolved))).resolved == config.resolved
-    if not config.loss.made.binary:
+    if not config.loss.instance.binary:
         found = refused(config_file(("cross_entropy", name)))
         assert f"loss '{name}' is for values, this data has labels" in found
 
@@ -132,7 +132,7 @@ def test_weights_are_as_many_as_classes_or_values(config_file: Write) -> None:
         return ("loss: cross_entropy", f"loss: {{name: {text}}}")
 
     ten = [0.5] * 10
-    assert load(config_file(loss(f"cross_entropy, weight: {ten}"))).loss.made.weights == 10
+    assert load(config_file(loss(f"cross_entropy, weight: {ten}"))).loss.instance.weights == 10
     found = refused(config_file(loss("nll, weight: [1, 2]")))
     assert found == "loss 'nll' has 2 weights for 10 classes [give 10]"
     found = refused(config_file(loss("bce_with_logits, pos_weight: [1, 2]"), *OF_VALUES))

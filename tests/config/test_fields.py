@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from gradcli.config.fields import MAX_INT, expected, in_yaml
+from gradcli.config.fields import MAX_INT, describe_type, in_yaml
 from gradcli.engine import kind
 from gradcli.engine.nn import recurrent
 
@@ -35,7 +35,7 @@ def test_a_bound_of_the_engine_holds_in_yaml(
     for value in wrong:
         with pytest.raises(ValidationError):
             adapter.validate_python(value, strict=True)
-    assert says in expected(in_yaml(hint))
+    assert says in describe_type(in_yaml(hint))
 
 
 def test_the_json_schema_shows_the_ends_of_a_range() -> None:

@@ -83,7 +83,7 @@ def test_the_documents_loss_is_its_formula_with_the_keys_of_the_config(folder: P
     outputs, labels = engine.tensor([[1.0, -0.5], [0.0, 2.0]]), engine.tensor([1, 1])
     p = engine.softmax(outputs, -1)[:, 1]
     wanted = (-((1 - p) ** 3) * p.log()).mean().item()
-    assert config.loss.made.make()(outputs, labels).item() == pytest.approx(wanted, rel=1e-6)
+    assert config.loss.instance.make()(outputs, labels).item() == pytest.approx(wanted, rel=1e-6)
     again = load(folder / "rings.yaml", ["loss.gamma=null"])
     assert again.resolved["loss"] == {"name": "focal_loss", "gamma": 2.0}
 
@@ -146,7 +146,7 @@ def test_outputs_and_targets_come_as_to_the_built_in(
     targets = engine.randn(5, 1) if name == "mse" else engine.randint(0, 65, (5, 8))
     outputs = engine.randn(5) if name == "mse" else engine.randn(5, 8, 65)
     wanted = LOSSES[name]().make()(outputs, targets)
-    assert config.loss.made.make()(outputs, targets).item() == wanted.item()
+    assert config.loss.instance.make()(outputs, targets).item() == wanted.item()
 
 
 def body(lines: str) -> tuple[str, str]:

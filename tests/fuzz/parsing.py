@@ -125,7 +125,7 @@ def unfit(error: GradcliError) -> str:
     if error.exit_code in (0, 1) or not errors:
         return f"exit {error.exit_code}: {_cause(error)}"
     for one in errors:
-        text = output.rendered(one)
+        text = output.render(one)
         if not one.message or len(text) > LONGEST:
             return f"an error of {len(text)} characters: {text[:300]}"
     return ""

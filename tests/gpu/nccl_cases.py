@@ -15,7 +15,7 @@ from cuda_cases import Counts
 
 from gradcli import engine
 from gradcli.cli import main as command_line
-from gradcli.devices import shown
+from gradcli.devices import name_of
 from gradcli.engine import distributed
 from gradcli.engine.distributed.gpus import way
 from gradcli.engine.distributed.group import ALONE, Alone, Group, Member
@@ -128,7 +128,7 @@ def a_rank_over_nccl(rank: str, how: How, folder: str) -> None:
 def a_rank_of_a_launcher(how: How, launches: str, folder: str) -> None:
     """By NCCL a step is one launch, and two with the sum between them by the host's memory."""
     ranks = distributed.join(timeout=60)
-    device = shown("cuda", ranks.rank)
+    device = name_of("cuda", ranks.rank)
     engine.zeros(1).to(device)  # opens it
     gpus = way(ranks, device).gpus
     assert way(ranks, device).gpus is gpus

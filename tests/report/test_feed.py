@@ -70,7 +70,7 @@ def test_what_is_no_mark_is_none(text: str) -> None:
 
 @pytest.mark.parametrize("offset", [10, 10**14])
 def test_a_mark_of_another_log_renews_the_page(run: Path, offset: int) -> None:
-    one = Feed(run, Mark(offset, 7, mark_of(run).others))
+    one = Feed(run, Mark(offset, 7, mark_of(run).checksum))
     assert one.look() == ([], True)
     assert one.look() == ([], False)
 
@@ -108,7 +108,7 @@ def test_too_many_lines_are_left_to_a_new_page(run: Path) -> None:
     assert one.look() == ([], False)
 
 
-@pytest.mark.parametrize("name", feed.OTHERS)
+@pytest.mark.parametrize("name", feed.STATE_FILES)
 def test_any_other_file_renews_the_page(run: Path, name: str) -> None:
     one = following(run)
     (run / name).write_text("{}")

@@ -8,7 +8,7 @@ from functools import wraps
 from threading import get_ident
 from typing import Any, Self, TypeVar, cast
 
-from gradcli.devices import META, parsed, shown
+from gradcli.devices import META, name_of, parsed
 from gradcli.engine.device import meta, place
 from gradcli.engine.device.gpu import opened
 from gradcli.engine.device.place import Device
@@ -35,7 +35,7 @@ class device(str):  # noqa: N801 -- torch's name
 
     def __new__(cls, name: str) -> Self:
         """The name as the engine writes it, be the device there or not."""
-        return super().__new__(cls, name if name == META else shown(*parsed(name, "device")))
+        return super().__new__(cls, name if name == META else name_of(*parsed(name, "device")))
 
     def __init__(self, name: str) -> None:
         self._entered: dict[int, list[tuple[Device | None, Token[Device | None]]]] = {}

@@ -16,7 +16,7 @@ from typing import Any
 
 from cuda.bindings import driver
 
-from gradcli.devices import shown, too_high
+from gradcli.devices import name_of, too_high
 from gradcli.engine.device.gpu import nvrtc
 from gradcli.engine.device.gpu.arguments import Arguments, address_of
 from gradcli.engine.device.gpu.blame import failure, no_launch, no_memory
@@ -57,7 +57,7 @@ class Cuda(Staging):
     target = "cuda"
 
     def __init__(self, index: int = 0) -> None:
-        self.name = shown("cuda", index)
+        self.name = name_of("cuda", index)
         self.patience: Callable[[Callable[[], bool]], object] | None = None
         self._queued: dict[str | Graph, None] = {}  # what a failure may come from
         self._first_failure = ""  # which kernel failed, once one did

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from gradcli.devices import parsed, shown
+from gradcli.devices import name_of, parsed
 from gradcli.errors import DeviceError
 
 if TYPE_CHECKING:  # who computes on the CPU does not wait for these
@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # who computes on the CPU does not wait for these
 def _cuda(index: int) -> Driver:
     from gradcli.engine.device.gpu.installed import why_not_cuda
 
-    _usable(shown("cuda", index), why_not_cuda(index))
+    _usable(name_of("cuda", index), why_not_cuda(index))
     from gradcli.engine.device.gpu.cuda import Cuda
 
     return Cuda(index)
@@ -26,7 +26,7 @@ def _cuda(index: int) -> Driver:
 def _metal(index: int) -> Driver:
     from gradcli.engine.device.gpu.installed import why_not_metal
 
-    _usable(shown("metal", index), why_not_metal(index))
+    _usable(name_of("metal", index), why_not_metal(index))
     from gradcli.engine.device.gpu.metal import Metal
 
     return Metal()
@@ -47,7 +47,7 @@ def device(name: str, op: str = "to") -> GPU | None:
     kind, index = parsed(name, op)
     if kind == "cpu":
         return None
-    name = shown(kind, index)
+    name = name_of(kind, index)
     with _opening:
         if name not in _open:
             from gradcli.engine.device.gpu.device import GPU
