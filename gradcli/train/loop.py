@@ -14,7 +14,7 @@ from gradcli.train import disk, first_loss
 from gradcli.train.baseline import baseline_of
 from gradcli.train.checkpoint import Checkpoint, file_name, size_of
 from gradcli.train.data_watch import DataWatch, look_at
-from gradcli.train.diagnose import Explanation, RefusedStep, explain
+from gradcli.train.diagnose import Explanation, NonfiniteStep, explain
 from gradcli.train.evaluate import Cancelled
 from gradcli.train.evaluation_files import write_evaluation
 from gradcli.train.expectations import missed
@@ -191,7 +191,7 @@ class Trainer:
             look_at(self.split, indices)
             raise progress.error
         self._step.put_back()
-        explanation = explain(self.job, self._step, RefusedStep(step, indices, figures))
+        explanation = explain(self.job, self._step, NonfiniteStep(step, indices, figures))
         row = self.meta.skipped_in_a_row + 1
         skips = self.job.settings.on_nonfinite == "skip" and row < SKIPS
         why = {"skipped": explanation.error.message} if skips else {}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from gradcli.errors import CheckpointError, NumericsError
 from gradcli.train.average import Average
-from gradcli.train.diagnose import RefusedStep, explain
+from gradcli.train.diagnose import NonfiniteStep, explain
 from gradcli.train.order import Order
 from gradcli.train.ranks import checkpoints, of_first, take_from_first
 from gradcli.train.state import all_tensors, nonfinite_weights, restore, tensors_of
@@ -58,7 +58,7 @@ def first_refused(
             if made.refused is None:
                 return None
             step.put_back()
-            refused = RefusedStep(done + 1, indices[made.done], made.refused)
+            refused = NonfiniteStep(done + 1, indices[made.done], made.refused)
             return explain(job, step, refused).error
     return None
 

@@ -20,7 +20,7 @@ from gradcli.config import build, load
 from gradcli.engine import distributed, nn
 from gradcli.engine.device import cpu
 from gradcli.train import evaluate, parts, step
-from gradcli.train.diagnose import RefusedStep, explain
+from gradcli.train.diagnose import NonfiniteStep, explain
 from gradcli.train.evaluate import Evaluation
 from gradcli.train.job import Job
 from gradcli.train.order import Order
@@ -113,7 +113,7 @@ def trained(name: str) -> dict[str, Any]:
             if progress.refused is None:
                 raise progress.error
             steps.put_back()
-            refused = RefusedStep(done + 1, rows[progress.done], progress.refused)
+            refused = NonfiniteStep(done + 1, rows[progress.done], progress.refused)
             why.append(explain(job, steps, refused).error.message)
             with engine.no_grad():
                 weight.copy_(spare)
