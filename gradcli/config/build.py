@@ -83,7 +83,7 @@ def job_of(config: Config, dataset: LoadedData) -> Job:
         settings=config.train,
         expect=config.expect,
         resolved=config.resolved,
-        stated=config.stated,
+        explicit=config.stated,
         sources=config.sources,
         code=config.code,
         begin=begin,

@@ -14,7 +14,7 @@ from gradcli.train.changeable import marks
 from gradcli.train.checkpoint import FORMAT
 from gradcli.train.forks import Fork, with_forks
 from gradcli.train.job import Settings
-from gradcli.train.old_runs import data_of, unknown_data, upgraded
+from gradcli.train.old_runs import data_of, unknown_data, upgrade
 
 if TYPE_CHECKING:
     from gradcli.data import LoadedData, Source
@@ -58,7 +58,7 @@ def config_sha256(resolved: Mapping[str, object], places: Set[str] = frozenset()
 
 def config_of(meta: Meta, forks: Iterable[Fork] = ()) -> dict[str, Any]:
     """The resolved config of a checkpoint, upgraded to this version, with the run's forks."""
-    return with_forks(upgraded(meta.config, meta.format), forks)
+    return with_forks(upgrade(meta.config, meta.format), forks)
 
 
 def check_same(
@@ -78,7 +78,9 @@ def check_same(
     ]
     # A key that the run's own config lacks had its default there too.
     keys = places_of(job)
-    same = [config_sha256(config, keys) for config in (job.resolved, with_forks(job.stated, forks))]
+    same = [
+        config_sha256(config, keys) for config in (job.resolved, with_forks(job.explicit, forks))
+    ]
     theirs, as_stored = config_of(meta, forks), meta.format == FORMAT and not forks
     sha256 = meta.config_sha256 if as_stored else config_sha256(theirs, keys)
     if not differences and sha256 not in same:
