@@ -98,7 +98,7 @@ class Texts:
         spellers = self._spellers
         for tokens in precision.each(self._settings, self._rows):
             yield [speller.add(token) for speller, token in zip(spellers, tokens, strict=True)]
-            if all(speller.ended for speller in spellers):
+            if all(speller.at_end for speller in spellers):
                 return
         yield [speller.end() for speller in spellers]
 

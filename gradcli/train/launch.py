@@ -351,7 +351,7 @@ def _read_result(path: Path, job: Job) -> Result | None:
         measured_step=status["measured_step"],
         baseline=read_baseline(status.get("baseline")),
         absent=job.absent,
-        skipped=status["skipped"],
+        skipped_steps=status["skipped"],
     )
 
 

@@ -26,7 +26,7 @@ from gradcli.train.pace import Pace
 from gradcli.train.pages import Pages
 from gradcli.train.ranks import Ranks, of_first
 from gradcli.train.report import Reporter, Result
-from gradcli.train.rewind import first_refused
+from gradcli.train.rewind import first_nonfinite
 from gradcli.train.run_meta import continued, meta_of
 from gradcli.train.signals import ending
 from gradcli.train.state import all_tensors, restore, tensors_of, weights_sha256
@@ -98,7 +98,7 @@ class Trainer:
             self._status("running")
             self.directory.discard_evaluation()
             run, step = str(self.directory.path), self.meta.step
-            self.reporter.started(run, step, self.total, self.per_epoch)
+            self.reporter.on_start(run, step, self.total, self.per_epoch)
             with contextlib.closing(self._pages):
                 self._train()
             return self._finish()
@@ -139,13 +139,13 @@ class Trainer:
         self._pace.begin()
         progress = self._step.run(start + 1, indices)
         self._data.look()
-        self._ranks.count_steps(progress.done)
-        self._pace.count(progress.done, indices.shape[1])
-        for step, loss in enumerate(progress.losses[: progress.done], start + 1):
+        self._ranks.count_steps(progress.count)
+        self._pace.count(progress.count, indices.shape[1])
+        for step, loss in enumerate(progress.losses[: progress.count], start + 1):
             self._record_step(step, loss)
         self._pace.end()
         if progress.error is not None:
-            self._handle_error(indices[progress.done], progress)
+            self._handle_error(indices[progress.count], progress)
 
     def _place(self) -> str:
         """The current steps, for the error on a rank that does not answer."""
@@ -171,7 +171,7 @@ class Trainer:
             figures |= {"grad_norm": self._step.norm_at(step), **self._pace.take()}
             self._log("step", step, epoch=epoch, **figures, **self._ranks.waiting())
         self._enter(step, self.meta.skipped, 0)
-        self.reporter.step(step, loss, rate)
+        self.reporter.on_step(step, loss, rate)
         if step == 1 and (text := first_loss.remark(self.job, loss)):
             self.reporter.note(text)
 
@@ -182,7 +182,7 @@ class Trainer:
     def _handle_error(self, indices: Tensor, progress: Progress) -> None:
         """Raise the error that ended the steps, or skip the step that is not finite."""
         assert progress.error is not None
-        figures, step = progress.refused, self.meta.step + 1
+        figures, step = progress.nonfinite, self.meta.step + 1
         if isinstance(progress.error, LostRankError):
             raise progress.error.at(f"step {step:,}") from progress.error
         if figures is None:
@@ -203,7 +203,7 @@ class Trainer:
                 self._save()
             raise say_once(self._began_before(explanation, step) or explanation.error)
         self._enter(step, self.meta.skipped + 1, row)
-        self.reporter.skipped(step, explanation.error.message)
+        self.reporter.on_skip(step, explanation.error.message)
 
     def _began_before(self, explanation: Explanation, step: int) -> GradcliError | None:
         """The error for an earlier step whose gradients were not checked, if there was one."""
@@ -211,7 +211,7 @@ class Trainer:
             return None
         job, where, note = self.job, self.directory.checkpoints, self.reporter.note
         group, ends = distributed.group(), self._ranks.look
-        return first_refused(job, where, self._order, step, note, ends, group)
+        return first_nonfinite(job, where, self._order, step, note, ends, group)
 
     # Evaluation.
 
@@ -230,10 +230,10 @@ class Trainer:
             self.meta = judge(self.job, self.meta, figures)
             entry = {"seconds": self._seconds(), **figures, **self._measuring.tables("val")}
             self._log("eval", step, **entry)
-            self.reporter.evaluated(step, figures)
+            self.reporter.on_evaluation(step, figures)
         if text is not None:
             self._log("sample", step, **text)
-            self.reporter.sampled(step, **text)
+            self.reporter.on_sample(step, **text)
         self._saved = min(self._saved, step - 1)
         self._status("running")
         self._ranks.look()
@@ -273,7 +273,7 @@ class Trainer:
         self._ranks.same_weights(tensors, meta.step)
         path = self.directory.save(meta, tensors, self.job.settings.keep, self.reporter.note)
         self._saved = meta.step
-        self.reporter.saved(meta.step, str(path))
+        self.reporter.on_save(meta.step, str(path))
         self._status("running")
 
     def _leave(self) -> None:
@@ -304,7 +304,7 @@ class Trainer:
             measured_step=step,
             baseline=baseline,
             absent=self.job.absent,
-            skipped=self.meta.skipped,
+            skipped_steps=self.meta.skipped,
         )
         self._status(
             result.status,
@@ -312,11 +312,11 @@ class Trainer:
             metrics=metrics,
             measured_step=step,
             baseline=baseline and baseline.as_json(),
-            skipped=result.skipped,
+            skipped=result.skipped_steps,
             weights_sha256=sha256,
             missed=missed(self.job, result),
         )
-        self.reporter.finished(result)
+        self.reporter.on_finish(result)
         return result
 
     def _final_figures(self) -> tuple[dict[str, float], int]:
@@ -331,7 +331,7 @@ class Trainer:
         if test:
             entry = {"seconds": self._seconds(), **test, **self._measuring.tables("test")}
             self._log("test", self.meta.step, measured_step=step, **entry)
-            self.reporter.evaluated(step, test)
+            self.reporter.on_evaluation(step, test)
         sight, note = self._measuring.sight, self.reporter.note
         write_evaluation(self.directory, self.job, sight, step, metrics, note)
         return metrics, step

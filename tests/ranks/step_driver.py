@@ -110,10 +110,10 @@ def trained(name: str) -> dict[str, Any]:
                 weight.copy_(weight * 1e38 * 1e38)
         progress = steps.run(done + 1, rows)
         if progress.error is not None:
-            if progress.refused is None:
+            if progress.nonfinite is None:
                 raise progress.error
             steps.put_back()
-            refused = NonfiniteStep(done + 1, rows[progress.done], progress.refused)
+            refused = NonfiniteStep(done + 1, rows[progress.count], progress.nonfinite)
             why.append(explain(job, steps, refused).error.message)
             with engine.no_grad():
                 weight.copy_(spare)

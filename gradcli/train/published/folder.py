@@ -1,4 +1,4 @@
-"""The tensors of a published model: one safetensors file, or shards that an index names."""
+"""The tensors of a published model: one safetensors file, or shards listed in an index."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ def files_in(folder: Path) -> list[Path]:
     if (folder / WEIGHTS).is_file():
         return [folder / WEIGHTS]
     if not (folder / INDEX).is_file():
-        other = next((file.name for file in sorted(folder.glob("*.bin"))), None)
+        bin_file = next((file.name for file in sorted(folder.glob("*.bin"))), None)
         cure = "put the published weights there"
-        if other is not None:
-            cure = f"{shown(other)} is in a form of PyTorch that may run code, and is not read"
+        if bin_file is not None:
+            cure = f"{shown(bin_file)} is in a form of PyTorch that may run code, and is not read"
         raise CheckpointError(
             f"{shown(folder)} holds no {WEIGHTS} and no {INDEX}; {cure}", code="E707"
         )
@@ -80,10 +80,10 @@ def tensors_in(files: Iterable[Path]) -> dict[str, Stored]:
     """The weights in all of these files, by their published names."""
     tensors: dict[str, Stored] = {}
     for file in files:
-        for name, one in read_tensors(file).tensors.items():
+        for name, tensor in read_tensors(file).tensors.items():
             bare = name.removeprefix(_PREFIX)
             if not _NO_WEIGHTS.fullmatch(bare):
-                tensors[bare] = one
+                tensors[bare] = tensor
     return tensors
 
 
