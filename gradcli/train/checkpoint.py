@@ -23,7 +23,7 @@ from gradcli.errors import CheckpointError
 from gradcli.train.atomic import write_file
 from gradcli.train.facts import facts_of
 from gradcli.train.json_file import decoded
-from gradcli.train.safetensors_file import Contents, Stored, decode, encode_header, layout
+from gradcli.train.safetensors_file import Contents, RawTensor, decode, encode_header, layout
 
 FORMAT = 2  # 1 had other defaults: old_runs.py
 READABLE = range(1, FORMAT + 1)
@@ -94,7 +94,7 @@ class Checkpoint:
     """A checkpoint in memory; the tensors are views into the file."""
 
     meta: Meta
-    tensors: dict[str, Stored]
+    tensors: dict[str, RawTensor]
 
 
 def file_name(step: int) -> str:
@@ -108,7 +108,7 @@ def step_of(name: str) -> int | None:
     return int(match[1]) if match else None
 
 
-def write(directory: Path, meta: Meta, tensors: Mapping[str, Stored]) -> Path:
+def write(directory: Path, meta: Meta, tensors: Mapping[str, RawTensor]) -> Path:
     """Write aside, read back, verify, rename; returns the path of the new checkpoint."""
     path = directory / file_name(meta.step)
     header, digest = _seal(meta, tensors)
@@ -129,13 +129,13 @@ def write(directory: Path, meta: Meta, tensors: Mapping[str, Stored]) -> Path:
     return path
 
 
-def size_of(meta: Meta, tensors: Mapping[str, Stored]) -> int:
+def size_of(meta: Meta, tensors: Mapping[str, RawTensor]) -> int:
     """The size in bytes of a checkpoint with these tensors; reads only types and shapes."""
     header = encode_header(tensors, {KEY: _dump(meta)})
     return len(header) + sum(tensor.size for tensor in tensors.values())
 
 
-def _seal(meta: Meta, tensors: Mapping[str, Stored]) -> tuple[bytes, str]:
+def _seal(meta: Meta, tensors: Mapping[str, RawTensor]) -> tuple[bytes, str]:
     """The header with its digest, and the digest."""
     blank = encode_header(tensors, {KEY: _dump(meta)})
     digest = _digest([blank, *(memoryview(tensors[name].data) for name in layout(tensors))])

@@ -21,7 +21,7 @@ from gradcli.train.lock import Lock
 from gradcli.train.log import Log, strict
 from gradcli.train.log_recovery import recover as recover_log
 from gradcli.train.run_start import MOST, NAME, next_start
-from gradcli.train.safetensors_file import Stored
+from gradcli.train.safetensors_file import RawTensor
 from gradcli.train.small_file import read_small
 from gradcli.train.yaml_text import to_yaml
 from gradcli.wording import listed
@@ -165,7 +165,7 @@ class RunDirectory:
     def save(
         self,
         meta: Meta,
-        tensors: Mapping[str, Stored],
+        tensors: Mapping[str, RawTensor],
         keep: int,
         note: Callable[[str], None] | None = None,
     ) -> Path:

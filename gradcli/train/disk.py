@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from gradcli.errors import CheckpointError, RunError
 from gradcli.train.checkpoint import names
-from gradcli.train.safetensors_file import Stored
+from gradcli.train.safetensors_file import RawTensor
 from gradcli.train.state import dtype_name
 from gradcli.wording import byte_size, quantity
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 LEAST_KEPT = 2  # of the newest, whatever `train.keep` says
 
 
-def outlines(tensors: Mapping[str, Tensor]) -> dict[str, Stored]:
+def outlines(tensors: Mapping[str, Tensor]) -> dict[str, RawTensor]:
     """The types and shapes of a checkpoint's tensors, without the numbers."""
     return {
-        name: Stored(dtype_name(tensor), tuple(tensor.shape), b"")
+        name: RawTensor(dtype_name(tensor), tuple(tensor.shape), b"")
         for name, tensor in tensors.items()
     }
 

@@ -10,7 +10,7 @@ from typing import Any
 from gradcli.train.checkpoint import Checkpoint, Meta
 from gradcli.train.directory import RunDirectory
 from gradcli.train.report import Result
-from gradcli.train.safetensors_file import Stored
+from gradcli.train.safetensors_file import RawTensor
 
 
 class DirectoryElsewhere(RunDirectory):
@@ -54,7 +54,7 @@ class DirectoryElsewhere(RunDirectory):
     def save(
         self,
         meta: Meta,
-        tensors: Mapping[str, Stored],
+        tensors: Mapping[str, RawTensor],
         keep: int,
         note: Callable[[str], None] | None = None,
     ) -> Path:

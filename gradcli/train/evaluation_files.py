@@ -19,7 +19,7 @@ from gradcli.train.directory import EVALUATION
 from gradcli.train.evaluate import Evaluation
 from gradcli.train.json_file import FORMAT
 from gradcli.train.log import strict
-from gradcli.train.safetensors_file import Stored, encode_header, layout
+from gradcli.train.safetensors_file import RawTensor, encode_header, layout
 from gradcli.train.state import bytes_of, dtype_name
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _describe(error: Exception) -> str:
 def _encoded(tensors: Mapping[str, Tensor], step: int, split: str) -> list[bytes | memoryview]:
     """The bytes of a safetensors file with its step and split."""
     entries = {
-        name: Stored(dtype_name(tensor), tuple(tensor.shape), bytes_of(tensor))
+        name: RawTensor(dtype_name(tensor), tuple(tensor.shape), bytes_of(tensor))
         for name, tensor in tensors.items()
     }
     header = encode_header(entries, {"step": str(step), "split": split})

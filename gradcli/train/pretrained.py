@@ -18,7 +18,7 @@ from gradcli.train import checkpoint
 from gradcli.train.directory import checkpoint_file
 from gradcli.train.published.folder import is_part, is_published
 from gradcli.train.run_name import find
-from gradcli.train.safetensors_file import Stored, read
+from gradcli.train.safetensors_file import RawTensor, read
 from gradcli.train.state import MODEL, OPTIMIZER, as_evaluated, as_tensor, dtype_name, readable
 from gradcli.wording import further, quantity, verb
 
@@ -52,8 +52,8 @@ class Source:
     Averages take the place of averaged weights.
     """
 
-    model: Mapping[str, Stored]
-    optimizer: Mapping[str, Stored] = field(default_factory=dict)
+    model: Mapping[str, RawTensor]
+    optimizer: Mapping[str, RawTensor] = field(default_factory=dict)
     meta: Meta | None = None
 
 
@@ -186,7 +186,9 @@ def _read(file: Path) -> Source:
     return Source(model, _bare(saved.tensors, OPTIMIZER, alone=True), saved.meta)
 
 
-def _bare(tensors: Mapping[str, Stored], prefix: str, *, alone: bool = False) -> dict[str, Stored]:
+def _bare(
+    tensors: Mapping[str, RawTensor], prefix: str, *, alone: bool = False
+) -> dict[str, RawTensor]:
     """The tensors under a prefix, by their bare names; all if none has it, unless `alone`."""
     some = {
         name.removeprefix(prefix): tensor
@@ -196,12 +198,12 @@ def _bare(tensors: Mapping[str, Stored], prefix: str, *, alone: bool = False) ->
     return some if some or alone else dict(tensors)
 
 
-def _problems(weights: Mapping[str, Tensor], tensors: Mapping[str, Stored]) -> list[str]:
+def _problems(weights: Mapping[str, Tensor], tensors: Mapping[str, RawTensor]) -> list[str]:
     """A line for each weight that cannot come from the file."""
     return [problem for name in weights if (problem := _problem(name, weights[name], tensors))]
 
 
-def _problem(name: str, tensor: Tensor, tensors: Mapping[str, Stored]) -> str:
+def _problem(name: str, tensor: Tensor, tensors: Mapping[str, RawTensor]) -> str:
     """Why a weight cannot come from the file; empty if it can."""
     ours = f"{dtype_name(tensor)}{list(tensor.shape)}"
     if name not in tensors:

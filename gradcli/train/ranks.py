@@ -23,7 +23,7 @@ from gradcli.engine import no_grad
 from gradcli.errors import CheckpointError, NumericsError, say_once
 from gradcli.train.checkpoint import checkpoint_of, file_bytes, names
 from gradcli.train.elsewhere import DirectoryElsewhere, SilentReporter
-from gradcli.train.safetensors_file import Stored
+from gradcli.train.safetensors_file import RawTensor
 from gradcli.train.state import as_tensor, bytes_of, dtype_name
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ class Ranks:
 
     # Checkpoints.
 
-    def same_weights(self, tensors: Mapping[str, Stored], step: int) -> None:
+    def same_weights(self, tensors: Mapping[str, RawTensor], step: int) -> None:
         """Check that the tensors of a checkpoint have the same hashes on all ranks.
 
         Raises:
@@ -250,7 +250,7 @@ def take_from_first(group: Group, tensors: Iterable[Tensor]) -> None:
         for tensor in tensors:
             data = group.broadcast(bytes(bytes_of(tensor)) if group.rank == 0 else b"", "weights")
             if group.rank > 0:
-                source = as_tensor(Stored(dtype_name(tensor), tuple(tensor.shape), data))
+                source = as_tensor(RawTensor(dtype_name(tensor), tuple(tensor.shape), data))
                 tensor.copy_(source.to(tensor.device))
 
 

@@ -45,7 +45,7 @@ SIZES: dict[str, int] = {
 
 
 @dataclass(frozen=True)
-class Stored:
+class RawTensor:
     """One tensor as bytes: its dtype in safetensors' names, its shape and its data."""
 
     dtype: str
@@ -62,12 +62,12 @@ class Stored:
 class Contents:
     """A whole file: tensors by name, the metadata, and the header's bytes as they stand."""
 
-    tensors: dict[str, Stored]
+    tensors: dict[str, RawTensor]
     metadata: dict[str, str]
     header: bytes
 
 
-def encode_header(tensors: Mapping[str, Stored], metadata: Mapping[str, str]) -> bytes:
+def encode_header(tensors: Mapping[str, RawTensor], metadata: Mapping[str, str]) -> bytes:
     """Length and JSON of the header; the bytes of the tensors follow in `layout` order."""
     header: dict[str, Any] = {METADATA: dict(metadata)} if metadata else {}
     offset = 0
@@ -85,7 +85,7 @@ def encode_header(tensors: Mapping[str, Stored], metadata: Mapping[str, str]) ->
     return len(text).to_bytes(8, "little") + text
 
 
-def layout(tensors: Mapping[str, Stored]) -> list[str]:
+def layout(tensors: Mapping[str, RawTensor]) -> list[str]:
     """The order of the bytes: widest elements first, so that each tensor is aligned."""
     return sorted(tensors, key=lambda name: (-SIZES[tensors[name].dtype], name))
 
@@ -112,11 +112,11 @@ def decode(data: bytes | memoryview, source: str) -> Contents:
     metadata = _metadata(rows.pop(METADATA, {}), source)
     body = view[8 + header_length :]
     ranges: list[tuple[int, int, str]] = []
-    tensors: dict[str, Stored] = {}
+    tensors: dict[str, RawTensor] = {}
     for name, row in rows.items():
         dtype, shape, begin, end = _row(name, row, source)
         ranges.append((begin, end, name))
-        tensors[name] = Stored(dtype, shape, body[begin:end])
+        tensors[name] = RawTensor(dtype, shape, body[begin:end])
     _covered(ranges, len(body), source)
     return Contents(tensors, metadata, bytes(view[: 8 + header_length]))
 

@@ -10,7 +10,7 @@ from gradcli import engine
 from gradcli.engine.dtype import DTYPES
 from gradcli.engine.origins import count_nonfinite, finite
 from gradcli.errors import CheckpointError
-from gradcli.train.safetensors_file import Stored
+from gradcli.train.safetensors_file import RawTensor
 from gradcli.wording import quantity
 
 if TYPE_CHECKING:
@@ -52,10 +52,10 @@ def weights(model: nn.Module) -> dict[str, Tensor]:
 
 def tensors_of(
     model: nn.Module, optimizer: optim.Optimizer, average: Average | None = None
-) -> dict[str, Stored]:
+) -> dict[str, RawTensor]:
     """Everything a checkpoint stores, as views of the tensors' bytes."""
     return {
-        name: Stored(dtype_name(tensor), tuple(tensor.shape), bytes_of(tensor))
+        name: RawTensor(dtype_name(tensor), tuple(tensor.shape), bytes_of(tensor))
         for name, tensor in all_tensors(model, optimizer, average).items()
     }
 
@@ -73,7 +73,7 @@ def all_tensors(
     return tensors
 
 
-def as_evaluated(saved: Mapping[str, Stored]) -> dict[str, Stored]:
+def as_evaluated(saved: Mapping[str, RawTensor]) -> dict[str, RawTensor]:
     """The model's tensors, with averages in place of averaged weights."""
     tensors = {name: tensor for name, tensor in saved.items() if name.startswith(MODEL)}
     for name, tensor in saved.items():
@@ -83,7 +83,7 @@ def as_evaluated(saved: Mapping[str, Stored]) -> dict[str, Stored]:
 
 
 def restore(
-    saved: Mapping[str, Stored],
+    saved: Mapping[str, RawTensor],
     model: nn.Module,
     optimizer: optim.Optimizer | None,
     source: str,
@@ -112,12 +112,12 @@ def restore(
     return [] if fault is None else [fault.message, *fault.notes]
 
 
-def readable(saved: Stored, tensor: Tensor) -> bool:
+def readable(saved: RawTensor, tensor: Tensor) -> bool:
     """Whether saved weights have the tensor's type, or are its values in bfloat16."""
     return saved.dtype in (dtype_name(tensor), *([_HALF] if tensor.is_floating_point() else []))
 
 
-def as_tensor(raw: Stored) -> Tensor:
+def as_tensor(raw: RawTensor) -> Tensor:
     """A tensor with the bytes, shape and type of `raw`, on the CPU, in its own memory."""
     dtype = ENGINE_DTYPES[raw.dtype]
     if not len(raw.data):
@@ -127,7 +127,7 @@ def as_tensor(raw: Stored) -> Tensor:
 
 
 def differences(
-    saved: Mapping[str, Stored], expected: Mapping[str, Tensor], source: str
+    saved: Mapping[str, RawTensor], expected: Mapping[str, Tensor], source: str
 ) -> CheckpointError | None:
     """The error that lists how the saved tensors differ from the expected ones, if they do."""
     missing = [
@@ -156,7 +156,7 @@ def differences(
     )
 
 
-def _fits(saved: Stored, tensor: Tensor) -> bool:
+def _fits(saved: RawTensor, tensor: Tensor) -> bool:
     return (saved.dtype, saved.shape) == (dtype_name(tensor), tuple(tensor.shape))
 
 

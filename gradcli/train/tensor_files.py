@@ -13,7 +13,7 @@ from gradcli.train.atomic import write_file
 from gradcli.train.safetensors_file import (
     MAX_HEADER,
     METADATA,
-    Stored,
+    RawTensor,
     encode_header,
     is_utf8,
     layout,
@@ -58,7 +58,7 @@ def save_tensors(
                 f"save_tensors: tensors['{shown(name)}'] lies on meta, which has no values"
             )
     raw = {
-        name: Stored(NAMES[tensor.dtype.name], tuple(tensor.shape), bytes_of(tensor))
+        name: RawTensor(NAMES[tensor.dtype.name], tuple(tensor.shape), bytes_of(tensor))
         for name, tensor in tensors.items()
     }
     header = encode_header(raw, metadata or {})

@@ -10,7 +10,7 @@ from pathlib import Path
 from gradcli.data.files import json_in, shown
 from gradcli.errors import CheckpointError, DataError
 from gradcli.train.published.shape import FILE
-from gradcli.train.safetensors_file import Stored
+from gradcli.train.safetensors_file import RawTensor
 from gradcli.train.safetensors_file import read as read_tensors
 from gradcli.wording import listed
 
@@ -76,9 +76,9 @@ def _shards(index: Path) -> list[str]:
     return names
 
 
-def tensors_in(files: Iterable[Path]) -> dict[str, Stored]:
+def tensors_in(files: Iterable[Path]) -> dict[str, RawTensor]:
     """The weights in all of these files, by their published names."""
-    tensors: dict[str, Stored] = {}
+    tensors: dict[str, RawTensor] = {}
     for file in files:
         for name, tensor in read_tensors(file).tensors.items():
             bare = name.removeprefix(_PREFIX)

@@ -16,7 +16,7 @@ from gradcli.train.published.folder import files_in, first_names, tensors_in
 from gradcli.train.published.names import HEAD, Origin, origins
 from gradcli.train.published.settings import differences
 from gradcli.train.published.shape import Kind, shape_in
-from gradcli.train.safetensors_file import Stored
+from gradcli.train.safetensors_file import RawTensor
 from gradcli.train.state import as_tensor, dtype_name, readable
 from gradcli.wording import further, quantity, verb
 
@@ -37,7 +37,7 @@ class Match:
         names: the names of the weights to copy.
     """
 
-    tensors: Mapping[str, Stored]
+    tensors: Mapping[str, RawTensor]
     origins: Mapping[str, Origin]
     names: tuple[str, ...]
 
@@ -92,7 +92,7 @@ def compare(model: nn.Module, folder: Path, names: Collection[str]) -> Match:
 
 def match_model(
     model: nn.Module,
-    tensors: Mapping[str, Stored],
+    tensors: Mapping[str, RawTensor],
     kind: Kind,
     names: Collection[str],
     source: str,
@@ -122,7 +122,7 @@ def match_model(
     return Match(tensors, parts, selection)
 
 
-def _problem(name: str, tensor: Tensor, origin: Origin, tensors: Mapping[str, Stored]) -> str:
+def _problem(name: str, tensor: Tensor, origin: Origin, tensors: Mapping[str, RawTensor]) -> str:
     """Why a weight cannot come from the file's tensors; empty if it can."""
     missing = next((source for source in origin.names if source not in tensors), None)
     if missing is not None:
@@ -142,13 +142,13 @@ def _problem(name: str, tensor: Tensor, origin: Origin, tensors: Mapping[str, St
     return ""
 
 
-def _values(origin: Origin, tensor: Tensor, tensors: Mapping[str, Stored]) -> Tensor:
+def _values(origin: Origin, tensor: Tensor, tensors: Mapping[str, RawTensor]) -> Tensor:
     parts = [_numbers(tensors[name]).to(tensor.dtype) for name in origin.names]
     whole = parts[0].T if origin.transposed else engine.cat(parts)
     return whole[: tensor.shape[0]] if origin.leading else whole
 
 
-def _numbers(tensor: Stored) -> Tensor:
+def _numbers(tensor: RawTensor) -> Tensor:
     if tensor.dtype != "F16":
         return as_tensor(tensor)
     data, values = bytes(tensor.data), array("f")
