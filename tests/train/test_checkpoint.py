@@ -127,7 +127,7 @@ def test_a_newer_format_is_refused_with_both_versions(tmp_path: Path) -> None:
     [("step", "400"), ("metrics", [1]), ("seconds", None), ("seed", None), ("config", "x")],
 )
 def test_metadata_of_other_types_is_refused(tmp_path: Path, field: str, value: object) -> None:
-    header, _ = checkpoint._sealed(META, TENSORS)
+    header, _ = checkpoint._seal(META, TENSORS)
     blank = json.loads(header[8:])
     told = {**json.loads(blank["__metadata__"]["gradcli"]), field: value, "sha256": "0" * 64}
     zeroed = encode_header(TENSORS, {"gradcli": json.dumps(told)})
