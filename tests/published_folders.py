@@ -11,7 +11,7 @@ from bpe_files import tokenizer_of
 
 from gradcli import engine
 from gradcli.engine import Tensor
-from gradcli.train.safetensors_file import Stored, encode_header, layout
+from gradcli.train.safetensors_file import RawTensor, encode_header, layout
 from gradcli.train.state import bytes_of, dtype_name
 
 Shapes = dict[str, tuple[int, ...]]
@@ -114,7 +114,7 @@ def weights_of(config: Mapping[str, Any], seed: int = 1) -> dict[str, Tensor]:
 def write_weights(path: Path, weights: Mapping[str, Tensor]) -> None:
     """A safetensors file."""
     stored = {
-        name: Stored(dtype_name(one), tuple(one.shape), bytes_of(one))
+        name: RawTensor(dtype_name(one), tuple(one.shape), bytes_of(one))
         for name, one in weights.items()
     }
     data = b"".join(bytes(stored[name].data) for name in layout(stored))

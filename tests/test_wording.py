@@ -89,8 +89,7 @@ BARE = re.compile(
     "spent|stated|stored|taken|told|turned|used|wanted|written"
 )
 # Where one is right: the left side, keys that files have, and words that are everywhere.
-BARE_NAMES = {
-}
+BARE_NAMES = {}
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ class Progress:
         self._reported = -1  # the step whose loss stands in a line
         self._spoke = time.monotonic()
 
-    def started(self, run: str, step: int, total: int, per_epoch: int) -> None:
+    def on_start(self, run: str, step: int, total: int, per_epoch: int) -> None:
         """The header, and the bar where there is a terminal."""
         self.run = self.run or run  # a resume that is verified begins others
         self._total, self._per_epoch = total, per_epoch
@@ -79,7 +79,7 @@ class Progress:
                 colour="green" if output.has_color(sys.stderr) else None,
             )
 
-    def step(self, step: int, loss: float, rate: float) -> None:
+    def on_step(self, step: int, loss: float, rate: float) -> None:
         """The bar moves on; without one, a line where it is time for one."""
         self._latest = Update(step, loss, rate)
         if self._bar is not None:
@@ -98,22 +98,22 @@ class Progress:
         ends_epoch = step % self._per_epoch == 0 and not self._evaluates
         return ends_epoch and (few or idle > EPOCH_SECONDS)
 
-    def skipped(self, step: int, why: str) -> None:
+    def on_skip(self, step: int, why: str) -> None:
         """The bar moves on, beside a line that says why."""
         self.note(f"skipped step {step}: {why}")
         if self._bar is not None:
             self._bar.update(1)
 
-    def evaluated(self, step: int, metrics: Mapping[str, float]) -> None:
+    def on_evaluation(self, step: int, metrics: Mapping[str, float]) -> None:
         """The figures of a split, on a line of their own."""
         self.note(f"{self._position(step)}{self._loss_of(step)}  {figures(metrics)}")
 
-    def sampled(self, step: int, prompt: str, text: str) -> None:
+    def on_sample(self, step: int, prompt: str, text: str) -> None:
         """What a model of text wrote, on one line."""
         line = f"{self._position(step)}  sample: {' '.join(f'{prompt}{text}'.split())}"
         self.note(shorten(printable(line), output.width(sys.stderr) or SAMPLE_CELLS))
 
-    def saved(self, step: int, path: str) -> None:
+    def on_save(self, step: int, path: str) -> None:
         """Nothing: the end and the run's directory say where checkpoints are."""
 
     def note(self, text: str) -> None:
@@ -127,7 +127,7 @@ class Progress:
             else:
                 self._bar.write(output.aside(text), file=sys.stderr)
 
-    def finished(self, result: Result) -> None:
+    def on_finish(self, result: Result) -> None:
         """The bar ends; the result itself goes to stdout."""
         self.close()
 
@@ -238,10 +238,10 @@ def say_result(result: Result, as_json: bool) -> None:
             output.say(f"measured: the best checkpoint, step {result.measured_step}")
         if result.measured is not None:
             output.say(f"measured: {result.measured}")
-        if result.skipped:
+        if result.skipped_steps:
             output.say(
-                f"skipped: {result.skipped} of {quantity(result.steps, 'step')} "
-                f"{verb(result.skipped, 'was', 'were')} not finite"
+                f"skipped: {result.skipped_steps} of {quantity(result.steps, 'step')} "
+                f"{verb(result.skipped_steps, 'was', 'were')} not finite"
             )
         if result.metrics:
             output.say(figures(result.metrics))
@@ -261,7 +261,7 @@ def say_result(result: Result, as_json: bool) -> None:
             "steps": result.steps,
             "seconds": result.seconds,
             "measured_step": result.measured_step,
-            "skipped": result.skipped,
+            "skipped": result.skipped_steps,
             "metrics": strict(dict(result.metrics)),
             "baseline": result.baseline and result.baseline.as_json(),
             "absent_classes": dict(result.absent),

@@ -120,12 +120,12 @@ def carry_on(
 
         job = replace(job, origins=with_origins(job.origins, origins))
 
-    from gradcli.train.launch import finished, resume
+    from gradcli.train.launch import find_result, resume
     from gradcli.train.plan_file import complete
 
     def go_on(job: Job, thread_count: int, reporter: Reporter, signals: Signals) -> Result:
         del thread_count
-        result = finished(path, job)
+        result = find_result(path, job)
         if result is None:
             try:
                 return resume(

@@ -63,10 +63,10 @@ def command(
     """List all runs, newest first; `gradcli runs clean` removes old ones."""
     if ctx.invoked_subcommand is not None:
         return
-    from gradcli.train.run_list import named, runs_in, sorted_by
+    from gradcli.train.run_list import runs_in, select, sorted_by
 
     every = runs_in(runs)
-    selection = named(every, name, runs)
+    selection = select(every, name, runs)
     selection = sorted_by([run for run in selection if status in (None, run.status)], column)
     if as_json:
         output.say_json({"runs": [_as_object(run) for run in selection]})
@@ -100,10 +100,10 @@ def clean(
     runs = runs if options.is_written(ctx, "runs") else outer.get("runs", runs)
     name = name or outer.get("name")
     from gradcli.train.run_cleaning import plan, remove, remove_left_over
-    from gradcli.train.run_list import named, runs_in
+    from gradcli.train.run_list import runs_in, select
 
     every = runs_in(runs)
-    named(every, name, runs)
+    select(every, name, runs)
     cleaning = plan(every, keep, name)
     removals: list[Run] = []
     problems: list[GradcliError] = []

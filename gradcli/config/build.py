@@ -83,7 +83,7 @@ def job_of(config: Config, dataset: LoadedData) -> Job:
         settings=config.train,
         expect=config.expect,
         resolved=config.resolved,
-        stated=config.explicit,
+        explicit=config.explicit,
         sources=config.sources,
         code=config.code,
         begin=begin,

@@ -21,7 +21,7 @@ from gradcli.engine.device import cpu, meta
 from gradcli.engine.device.meta import Imagined
 from gradcli.engine.program.planned import arena_bytes
 from gradcli.errors import CaptureError, DeviceError, ErrorGroup, OptionError, ShapeError
-from gradcli.train.order import LISTED
+from gradcli.train.order import MAX_LISTED
 from gradcli.train.step import OneStep
 from gradcli.wording import byte_size, quantity
 
@@ -82,7 +82,7 @@ def program_memory(
             job = job_of(config, dataset)
             step = OneStep(job, splits["train"], group)
             # The order of more is computed place by place.
-            length = min(splits["train"].size, LISTED)
+            length = min(splits["train"].size, MAX_LISTED)
             order = engine.empty(length, dtype=engine.int64)
         args = order[: config.train.batch], *(row[0] for row in step.inputs([1]))
         arena = arena_bytes(step, args)

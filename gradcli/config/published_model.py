@@ -19,7 +19,7 @@ from gradcli.data.files import shown
 from gradcli.errors import CheckpointError, DataError
 from gradcli.train.checkpoint import Meta
 from gradcli.train.published.folder import files_in, first_names, tensors_in
-from gradcli.train.published.loading import matched
+from gradcli.train.published.loading import match_model
 from gradcli.train.published.shape import FILE as CONFIG
 from gradcli.train.published.shape import Shape, shape_in
 from gradcli.train.yaml_text import inline
@@ -135,7 +135,7 @@ def open_published(folder: Path, device: str) -> TrainedRun:
     cure = (
         f"{CONFIG} describes another model; put the one that was published with the weights there"
     )
-    match = matched(outline, tensors, shape.kind, weights, shown(folder), cure)
+    match = match_model(outline, tensors, shape.kind, weights, shown(folder), cure)
     extra = match.unused
     if extra:
         number = quantity(len(extra), "tensor")

@@ -111,7 +111,7 @@ def _check_data(path: Path, trust: Trust) -> None:
         dataset = own_code.beside_data(config.data.load(), config.code)
     except GradcliError:
         return
-    check_same_data(checkpoint.meta.data, checkpoint.meta.format, dataset, allowed=False)
+    check_same_data(checkpoint.meta.data, checkpoint.meta.format, dataset, allow_change=False)
 
 
 def open_trained(

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from gradcli.dataclass import dataclass
 from gradcli.report.fields import count, figure, items, percent, text, whole
 from gradcli.report.run_files import floats
-from gradcli.train.safetensors_file import Stored
+from gradcli.train.safetensors_file import RawTensor
 
 MATRIX = 30  # classes of a whole matrix
 PAIRS = 24
@@ -82,7 +82,7 @@ def class_name(evaluation: Mapping[str, Any], number: object) -> str:
     return text(number)[:80]
 
 
-def classes(evaluation: Mapping[str, Any], tensors: Mapping[str, Stored]) -> Classes | None:
+def classes(evaluation: Mapping[str, Any], tensors: Mapping[str, RawTensor]) -> Classes | None:
     """The answers of the last evaluation; None where there is no matrix and no output."""
     matrix = _matrix(evaluation.get("confusion"))
     bins = _bins(tensors)
@@ -159,7 +159,7 @@ def _pairs(matrix: list[list[int]], names: Sequence[str]) -> list[Pair]:
     ]
 
 
-def _bins(tensors: Mapping[str, Stored]) -> list[Bin]:
+def _bins(tensors: Mapping[str, RawTensor]) -> list[Bin]:
     """Ten bins of the kept samples by confidence: its mean, and the correct samples."""
     sums = [[0.0, 0.0, 0.0] for _ in range(BINS)]
     labels = floats(tensors, "targets")

@@ -74,7 +74,7 @@ class Settings:
             raise GradcliError("it holds no config")
         changes = forks.of_run(run.path)
         self._forks = {key: fork.step for fork in changes for key in fork.keys}
-        return forks.with_forks(old_runs.upgraded(values, old_runs.format_of(run.path)), changes)
+        return forks.with_forks(old_runs.upgrade(values, old_runs.format_of(run.path)), changes)
 
     def at(self, key: str, value: Any) -> Value:
         """A value with its origin."""

@@ -19,7 +19,7 @@ from gradcli.report.times import LayerTime
 from gradcli.report.values import Scatter, scatters
 from gradcli.report.worst import worst
 from gradcli.train.directory import best_and_last
-from gradcli.train.safetensors_file import Stored
+from gradcli.train.safetensors_file import RawTensor
 
 T = TypeVar("T")
 # What files can hold that their reader did not foresee; a page leaves that part out and says so.
@@ -64,7 +64,9 @@ def page(run: RunFiles, live: str = "", times: Sequence[LayerTime] = ()) -> str:
     )
 
 
-def _of_task(parts: _Parts, record: dict[str, Any], tensors: dict[str, Stored]) -> dict[str, Any]:
+def _of_task(
+    parts: _Parts, record: dict[str, Any], tensors: dict[str, RawTensor]
+) -> dict[str, Any]:
     """The last evaluation, as its kind of task is shown."""
     no_scatters: list[Scatter] = []
     task, file = record.get("task"), "evaluation.json"

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from gradcli.data.png import SIGNATURE
 from gradcli.report.run_files import floats
-from gradcli.train.safetensors_file import Stored
+from gradcli.train.safetensors_file import RawTensor
 
 LONGEST = 128  # pixels of a side; of larger pictures each second, third, ... pixel is shown
 COLORS = {1: 0, 3: 2, 4: 6}  # PNG's number for so many channels
@@ -24,7 +24,7 @@ class Picture(NamedTuple):
     height: int
 
 
-def pictures(tensors: Mapping[str, Stored], name: str) -> list[Picture]:
+def pictures(tensors: Mapping[str, RawTensor], name: str) -> list[Picture]:
     """Each row of a tensor as a picture; values are brightnesses from 0 to 1."""
     tensor = tensors.get(name)
     if tensor is None or len(tensor.shape) not in (3, 4):

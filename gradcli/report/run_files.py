@@ -14,7 +14,7 @@ from gradcli.report.log_lines import LogLines
 from gradcli.train.directory import LOG
 from gradcli.train.json_file import decoded
 from gradcli.train.run_name import is_run
-from gradcli.train.safetensors_file import Stored, read
+from gradcli.train.safetensors_file import RawTensor, read
 from gradcli.train.small_file import read_small
 from gradcli.wording import quantity, verb
 
@@ -53,7 +53,7 @@ class RunFiles:
         self.path = path
         self._objects: dict[str, dict[str, Any]] = {}
         self._texts: dict[str, str] = {}
-        self._tensors: dict[str, Stored] | None = None
+        self._tensors: dict[str, RawTensor] | None = None
         self._problems: dict[str, str] = {}  # by the file
 
     @property
@@ -106,7 +106,7 @@ class RunFiles:
         """resolved.yaml: the config with every default."""
         return self._text("resolved.yaml")
 
-    def tensors(self) -> dict[str, Stored]:
+    def tensors(self) -> dict[str, RawTensor]:
         """The tensors of evaluation.safetensors by name."""
         if self._tensors is None:
             self._tensors = self._read_tensors("evaluation.safetensors")
@@ -178,7 +178,7 @@ class RunFiles:
                 self._texts[name] = ""
         return self._texts[name]
 
-    def _read_tensors(self, name: str) -> dict[str, Stored]:
+    def _read_tensors(self, name: str) -> dict[str, RawTensor]:
         file = self.path / name
         try:
             size = file.stat().st_size
@@ -195,7 +195,7 @@ class RunFiles:
         return {}
 
 
-def floats(tensors: Mapping[str, Stored], name: str) -> list[list[float | None]]:
+def floats(tensors: Mapping[str, RawTensor], name: str) -> list[list[float | None]]:
     """The rows of a tensor of numbers, flat; empty if it is absent or of another type."""
     tensor = tensors.get(name)
     if tensor is None or tensor.dtype not in FORMATS or not tensor.shape:

@@ -9,7 +9,7 @@ from typing import Any
 from gradcli.dataclass import dataclass
 from gradcli.report.fields import figure, items, text
 from gradcli.report.run_files import floats
-from gradcli.train.safetensors_file import Stored
+from gradcli.train.safetensors_file import RawTensor
 
 WIDTH, HEIGHT, LEFT_MARGIN, BOTTOM_MARGIN, EDGE = 420, 280, 62, 30, 10
 MOST = 1200  # points of a picture
@@ -59,7 +59,7 @@ class Scatter:
     summary: Sequence[tuple[str, str]]
 
 
-def scatters(evaluation: Mapping[str, Any], tensors: Mapping[str, Stored]) -> list[Scatter]:
+def scatters(evaluation: Mapping[str, Any], tensors: Mapping[str, RawTensor]) -> list[Scatter]:
     """A scatter plot for each of the first predicted values."""
     outputs, targets = floats(tensors, "outputs"), floats(tensors, "targets")
     names = items(evaluation.get("outputs"))

@@ -10,7 +10,7 @@ from gradcli.report.classes import class_name
 from gradcli.report.fields import count, figure, items, mapping, percent, text
 from gradcli.report.pictures import Picture, pictures
 from gradcli.report.run_files import number
-from gradcli.train.safetensors_file import Stored
+from gradcli.train.safetensors_file import RawTensor
 
 MOST = 24
 COLUMNS = 40
@@ -40,7 +40,7 @@ class Worst:
     pictures: bool
 
 
-def worst(evaluation: Mapping[str, Any], tensors: Mapping[str, Stored]) -> Worst | None:
+def worst(evaluation: Mapping[str, Any], tensors: Mapping[str, RawTensor]) -> Worst | None:
     """The samples that evaluation.json lists as worst; None if there are none."""
     entries = [mapping(entry) for entry in items(evaluation.get("worst"))[:MOST]]
     if not entries:
@@ -69,7 +69,7 @@ def worst(evaluation: Mapping[str, Any], tensors: Mapping[str, Stored]) -> Worst
 
 
 def _pictures(
-    evaluation: Mapping[str, Any], tensors: Mapping[str, Stored], task: object
+    evaluation: Mapping[str, Any], tensors: Mapping[str, RawTensor], task: object
 ) -> list[tuple[str, list[Picture]]]:
     images = []
     if evaluation.get("pictures") is True:

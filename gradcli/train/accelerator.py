@@ -1,7 +1,7 @@
-"""Accelerator: a training loop of one's own on any number of ranks, by MyTorch's names.
+"""Accelerator: your own training loop on any number of ranks, by MyTorch's names.
 
-Over one rank it changes nothing: the loop has the bits that it has without. What N ranks do
-together is what one rank does that accumulates N times as many micro-batches, bit for bit.
+On one rank it changes nothing: the loop computes the same bits as without it. N ranks compute,
+bit for bit, what one rank computes that accumulates N times as many micro-batches.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _PAIR = struct.Struct("<dd")
 
 
 class StepScheduler:
-    """A scheduler whose step counts updates: within one it does nothing. Else it is the other."""
+    """A scheduler that steps once an update, not once a micro-batch; else as the wrapped one."""
 
     def __init__(self, scheduler: LRScheduler, accelerator: Accelerator) -> None:
         self.scheduler = scheduler
@@ -55,23 +55,23 @@ class StepScheduler:
 class Accelerator:
     """Divides a loop's batches among the ranks of the launcher, and adds up their gradients.
 
-    An update is made of `gradient_accumulation_steps` micro-batches of each rank. Their gradients
-    are added once, behind the last of them, along one tree that depends on their number alone.
-    Between micro-batches `.grad` is None, so that `optimizer.step()` and `zero_grad()` may stand
-    in every round of the loop. The loss is the mean over its batch.
+    An update has `gradient_accumulation_steps` micro-batches of each rank. Their gradients are
+    added once, after the last of them, along a tree that depends only on their number. Between
+    micro-batches `.grad` is None, so the loop may call `optimizer.step()` and `zero_grad()` in
+    every round. The loss is the mean over its batch.
 
     Args:
         gradient_accumulation_steps: micro-batches of each rank in an update.
         device: where models and batches lie; "cuda" is the GPU with this rank's number on its host.
         nonfinite: what a loss that is NaN or infinite on any rank does: "raise" an error on all
             ranks, or "skip" the update on all.
-        timeout: seconds after which a rank that does not come is an error (E806).
+        timeout: seconds to wait for another rank before the error E806.
         group: the ranks; by default those of the launcher.
 
     Attributes:
         device: where models and batches lie.
-        updates: made so far.
-        skipped: of these, the ones left out because of a loss that was not finite.
+        updates: how many there were so far.
+        skipped: how many of them were left out because a loss was not finite.
         grad_norm: the norm of all gradients at the last `clip_grad_norm_`; None before.
     """
 
@@ -115,7 +115,7 @@ class Accelerator:
 
     @property
     def rank(self) -> int:
-        """Which of them this is, from 0."""
+        """The number of this rank, from 0."""
         return self.group.rank
 
     @property
@@ -133,31 +133,31 @@ class Accelerator:
         self.group.barrier("wait_for_everyone")
 
     def end_training(self) -> None:
-        """Wait until every rank has come to its end."""
+        """Wait until every rank has reached the end of its training."""
         self.group.barrier("end_training")
 
     # -- preparing ---------------------------------------------------------------------------
 
     def prepare(self, *objects: Any) -> Any:
-        """Modules, optimizers, schedulers and DataLoaders for these ranks, in the order given.
+        """Adapt modules, optimizers, schedulers and DataLoaders to these ranks; keeps their order.
 
         Modules go to the device and take rank 0's weights. Schedulers step once an update.
-        DataLoaders give this rank its share. One object is given back as it is, several as a tuple.
+        DataLoaders give this rank its share. Returns one object by itself, several as a tuple.
 
         Raises:
             OptionTypeError: an object that is none of these.
             OptionError: ranks that prepare different things, or batches that cannot be dealt out.
         """
-        for i, one in enumerate(objects):
-            if not isinstance(one, nn.Module | optim.Optimizer | LRScheduler | DataLoader):
+        for i, item in enumerate(objects):
+            if not isinstance(item, nn.Module | optim.Optimizer | LRScheduler | DataLoader):
                 raise OptionTypeError(
                     "prepare: takes modules, optimizers, schedulers and DataLoaders; argument "
-                    f"{i + 1} is {shown(one)}"
+                    f"{i + 1} is {shown(item)}"
                 )
         agree(self.group, "prepare", "; ".join(map(describe, objects)))
-        for one in objects:
-            if isinstance(one, nn.Module):
-                self._take_model(one)
+        for item in objects:
+            if isinstance(item, nn.Module):
+                self._take_model(item)
         prepared = tuple(map(self._prepare, objects))
         return prepared[0] if len(prepared) == 1 else prepared
 
@@ -168,18 +168,18 @@ class Accelerator:
         self._gradients = None
         self._statistics = RunningStatistics(self.models, self.group)
 
-    def _prepare(self, one: Any) -> Any:
-        if isinstance(one, optim.Optimizer):
-            self.optimizers.append(one.to(self.device))
-        elif isinstance(one, LRScheduler):
-            self.schedulers.append(one)
-            return StepScheduler(one, self)
-        elif isinstance(one, DataLoader):
+    def _prepare(self, item: Any) -> Any:
+        if isinstance(item, optim.Optimizer):
+            self.optimizers.append(item.to(self.device))
+        elif isinstance(item, LRScheduler):
+            self.schedulers.append(item)
+            return StepScheduler(item, self)
+        elif isinstance(item, DataLoader):
             batches = self.gradient_accumulation_steps
-            loader = RankLoader(one, batches, self.group, self.device, self.passes)
+            loader = RankLoader(item, batches, self.group, self.device, self.passes)
             self.loaders.append(loader)
             return loader
-        return one
+        return item
 
     # -- the loop ----------------------------------------------------------------------------
 
@@ -192,9 +192,9 @@ class Accelerator:
     def accumulate(self, *models: nn.Module) -> Iterator[None]:
         """One micro-batch; gradients are summed over the ranks in the last one of an update.
 
-        A block that ends without `backward` is a micro-batch that adds nothing. Running statistics
-        learn of all micro-batches in order then, on every rank; outside such blocks a rank's learn
-        of its own batches.
+        A block that ends without `backward` is a micro-batch that adds nothing. Within such blocks
+        the running statistics take in all micro-batches in order, on every rank; outside them a
+        rank takes in its own batches only.
         """
         del models
         if self._backwards is not None:
@@ -239,7 +239,7 @@ class Accelerator:
             self._judge(gradients, losses)
 
     def _gradients_of_update(self) -> PartGradients:
-        """What adds up the gradients of all that the prepared models train."""
+        """The object that adds up the gradients of the parameters the prepared models train."""
         if self._gradients is not None and self._gradients.pending:
             return self._gradients
         leaves = {id(p): p for model in self.models for p in model.parameters() if p.requires_grad}
@@ -261,7 +261,7 @@ class Accelerator:
         return 1 / self._parts if newest is None else newest.samples / newest.samples_of_update
 
     def _pass_begins(self, loader: RankLoader) -> None:
-        """A pass of a loader begins: what an earlier one left half done does not count."""
+        """Begin a pass of a loader; drop the update that an earlier pass left incomplete."""
         if loader is self._loader_of_update and self._gradients is not None:
             self._loader_of_update = None
             if self._gradients.pending:
@@ -328,7 +328,7 @@ class Accelerator:
         saved_state.save(self, Path(path))
 
     def load_state(self, path: str | os.PathLike[str]) -> None:
-        """Go on where `save_state` was called; rank 0 reads, and all is compared before."""
+        """Restore what `save_state` wrote; rank 0 reads, and all ranks compare it first."""
         saved_state.load(self, Path(path))
 
 
@@ -342,7 +342,7 @@ def _ranks(timeout: float) -> Group:
 
 
 def _device_of_rank(name: str, group: Group) -> str:
-    """The GPU with this rank's number on its host, where no other is named."""
+    """The GPU with this rank's number on its host, unless the name has a number."""
     device = engine.device(name)
     if group.size > 1 and device.type in GPUS and ":" not in name:
         device = engine.device(f"{device.type}:{group.local_rank}")

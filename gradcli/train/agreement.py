@@ -1,4 +1,4 @@
-"""What all ranks agree on before a training begins, so that their numbers belong together."""
+"""Check that all ranks agree before a training begins, so that their numbers fit together."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 
 class Presence(NamedTuple):
-    """What a rank says of its machine.
+    """What a rank reports about its machine.
 
     Attributes:
         isas: the instruction sets that it may use, best first.
-        cores: the numbers of those that it may use; `threads` of them at once.
-        offered: the cores of whoever started it, where that is known.
+        cores: the numbers of the cores that it may use; it uses `threads` of them at once.
+        offered: the cores of the process that started it, if known.
     """
 
     version: str
@@ -45,17 +45,17 @@ class Presence(NamedTuple):
 
 
 def meet(group: Group) -> list[str]:
-    """Compare versions and machines, choose the best instruction set of all, share the cores.
+    """Compare versions and machines, choose the best common instruction set, share the cores.
 
-    Gives lines for people.
+    Returns lines to print.
 
     Raises:
         ConfigError: E804, a rank has another version or another kind of machine.
     """
-    present = [Presence(*one) for one in group.gather_values(_presence(), "the start")]
-    _same(group, "version", [one.version for one in present])
-    _same(group, "kind of processor", [one.machine for one in present])
-    _same(group, "build of the kernels", [one.source for one in present])
+    present = [Presence(*fields) for fields in group.gather_values(_presence(), "the start")]
+    _check_same(group, "version", [presence.version for presence in present])
+    _check_same(group, "kind of processor", [presence.machine for presence in present])
+    _check_same(group, "build of the kernels", [presence.source for presence in present])
     cpu.share_cores(len(_neighbours(group, present, group.rank)))
     return [*_take_common_isa(group, present), *_cores_notes(group, present)]
 
@@ -82,15 +82,15 @@ def _cores(process: int) -> Sequence[int]:
         return ()
 
 
-def _same(group: Group, what: str, values: Sequence[object]) -> None:
+def _check_same(group: Group, what: str, values: Sequence[object]) -> None:
     """Raise unless a value is the same on all ranks."""
     rank = other_rank(values)
     if rank:
         difference = f"{_brief(values[rank])}, not {_brief(values[0])}"
-        raise _other(group, ConfigError, rank, what, difference)
+        raise _mismatch(group, ConfigError, rank, what, difference)
 
 
-def _other(
+def _mismatch(
     group: Group, kind: type[GradcliError], rank: int, what: str, difference: str
 ) -> GradcliError:
     names = group.names
@@ -109,24 +109,26 @@ def _brief(value: object) -> str:
 
 
 def _take_common_isa(group: Group, present: Sequence[Presence]) -> Iterable[str]:
-    """Choose the best instruction set that all have; a line where that is less than some have."""
-    best = [one.isas[0] for one in present]
-    common = next(isa for isa in present[0].isas if all(isa in one.isas for one in present))
+    """Choose the best instruction set that all have; yields a line if some have a better one."""
+    best = [presence.isas[0] for presence in present]
+    common = next(
+        isa for isa in present[0].isas if all(isa in presence.isas for presence in present)
+    )
     cpu.set_isa(common)
     if set(best) == {common}:
         return
-    poor = next(rank for rank, one in enumerate(present) if one.isas[0] == common)
+    poor = next(rank for rank, presence in enumerate(present) if presence.isas[0] == common)
     rich = next(isa for isa in best if isa != common)
     yield f"all ranks compute with {common}: {group.names[poor]} lacks {rich}"
 
 
 def _neighbours(group: Group, present: Sequence[Presence], rank: int) -> list[int]:
-    """The ranks that compute on cores of this one, itself among them."""
+    """The ranks that share cores with `rank`, itself among them."""
     cores, hosts = set(present[rank].cores), [member.host for member in group.members]
     return [
-        other
-        for other in range(group.size)
-        if hosts[other] == hosts[rank] and (not cores or cores & set(present[other].cores))
+        peer
+        for peer in range(group.size)
+        if hosts[peer] == hosts[rank] and (not cores or cores & set(present[peer].cores))
     ]
 
 
@@ -134,7 +136,7 @@ def _cores_notes(group: Group, present: Sequence[Presence]) -> Iterable[str]:
     """A line for each host with fewer cores than ranks, or with cores that no rank may use."""
     hosts = [member.host for member in group.members]
     for host in dict.fromkeys(hosts):
-        here = [rank for rank, one in enumerate(hosts) if one == host]
+        here = [rank for rank in range(group.size) if hosts[rank] == host]
         crowd = max((_neighbours(group, present, rank) for rank in here), key=len)
         cores = present[crowd[0]].threads
         if len(crowd) > cores:
@@ -142,18 +144,18 @@ def _cores_notes(group: Group, present: Sequence[Presence]) -> Iterable[str]:
                 f"warning: {quantity(len(crowd), 'rank')} share {quantity(cores, 'core')} of "
                 f"{host}: they take turns, and fewer ranks would be no slower"
             )
-        used = {core for rank in here for core in present[rank].cores}
-        idle = len({core for rank in here for core in present[rank].offered} - used)
+        usable = {core for rank in here for core in present[rank].cores}
+        idle = len({core for rank in here for core in present[rank].offered} - usable)
         if idle:
             yield (
                 f"warning: {quantity(idle, 'core')} of {host} {verb(idle, 'is', 'are')} idle: its "
                 f"{quantity(len(here), 'rank')} {verb(len(here), 'is', 'are')} bound to "
-                f"{quantity(len(used), 'core')}; mpirun --bind-to none lets them use all"
+                f"{quantity(len(usable), 'core')}; mpirun --bind-to none lets them use all"
             )
 
 
 def agree_at_start(group: Group, job: Job, options: Mapping[str, object]) -> None:
-    """Raise unless all ranks are about to make the same training on the same kind of device.
+    """Raise unless all ranks begin the same training on the same kind of device.
 
     Raises:
         GradcliError: E804, config, own code or data differ; E803, the kinds of devices do.
@@ -161,7 +163,7 @@ def agree_at_start(group: Group, job: Job, options: Mapping[str, object]) -> Non
     if group.size == 1:
         return
     group.timeout = job.settings.timeout
-    device = next((one.device for one in job.model.parameters()), "cpu")
+    device = next((parameter.device for parameter in job.model.parameters()), "cpu")
     facts = {
         "config": {**dict(_flat(job, job.resolved)), **options},
         "own code": {name: sha256(text.encode()).hexdigest() for name, text in job.code.items()},
@@ -173,17 +175,19 @@ def agree_at_start(group: Group, job: Job, options: Mapping[str, object]) -> Non
     first = everyone[0]
     for rank, theirs in enumerate(everyone):
         for what, kind in (("config", ConfigError), ("own code", ConfigError)):
-            _same_table(group, rank, what, kind, theirs[what], first[what])
-        _same_table(group, rank, "data", DataError, *_both_known(theirs["data"], first["data"]))
+            _check_same_table(group, rank, what, kind, theirs[what], first[what])
+        _check_same_table(
+            group, rank, "data", DataError, *_without_unknown(theirs["data"], first["data"])
+        )
         if theirs["instruction set"] != first["instruction set"]:
             both = f"{theirs['instruction set']}, not {first['instruction set']}"
-            raise _other(group, ConfigError, rank, "instruction set", both)
+            raise _mismatch(group, ConfigError, rank, "instruction set", both)
         if theirs["device"] != first["device"]:
             kinds = theirs["device"], first["device"]
             raise _other_device(group, rank, *kinds, "name one kind with --device, for all ranks")
     gpu = opened.device(device)
     if gpu is not None:
-        _same_products(group, gpu)
+        _check_same_products(group, gpu)
 
 
 def agree_on_data(group: Group, sha256: Mapping[str, object]) -> None:
@@ -194,20 +198,20 @@ def agree_on_data(group: Group, sha256: Mapping[str, object]) -> None:
     """
     everyone = group.gather_values(dict(sha256), "hashes of the data")
     for rank, theirs in enumerate(everyone):
-        _same_table(group, rank, "data", DataError, theirs, everyone[0])
+        _check_same_table(group, rank, "data", DataError, theirs, everyone[0])
 
 
 Table = Mapping[str, object]
 
 
-def _both_known(theirs: Table, first: Table) -> tuple[Table, Table]:
-    """Both tables without what one of them does not know yet."""
+def _without_unknown(theirs: Table, first: Table) -> tuple[Table, Table]:
+    """Both tables without the keys that have no value yet in one of them."""
     unknown = {key for table in (theirs, first) for key, value in table.items() if value is None}
-    ours, others = ({k: v for k, v in t.items() if k not in unknown} for t in (first, theirs))
-    return others, ours
+    theirs, first = ({k: v for k, v in t.items() if k not in unknown} for t in (theirs, first))
+    return theirs, first
 
 
-def _same_products(group: Group, gpu: GPU) -> None:
+def _check_same_products(group: Group, gpu: GPU) -> None:
     """Raise unless the GPUs of all ranks are of one kind."""
     title = f"{gpu.name} ({gpu.driver.product()})"
     everyone = group.gather_values((gpu.driver.product(), title), "the start")
@@ -229,7 +233,7 @@ def _other_device(group: Group, rank: int, theirs: str, first: str, cure: str) -
 
 
 def _flat(job: Job, values: Mapping[str, object], prefix: str = "") -> Iterable[tuple[str, object]]:
-    """Each value of a config by its path, but for the places of data."""
+    """Each value of a config with its path; leaves out where the data lies."""
     places = places_of(job)
     for key, value in values.items():
         path = f"{prefix}{key}"
@@ -239,7 +243,7 @@ def _flat(job: Job, values: Mapping[str, object], prefix: str = "") -> Iterable[
             yield path, value
 
 
-def _same_table(
+def _check_same_table(
     group: Group,
     rank: int,
     what: str,
@@ -250,4 +254,4 @@ def _same_table(
     for key in dict.fromkeys([*first, *theirs]):
         if theirs.get(key) != first.get(key):
             difference = f"{key}: {_brief(theirs.get(key))}, not {_brief(first.get(key))}"
-            raise _other(group, kind, rank, what, difference)
+            raise _mismatch(group, kind, rank, what, difference)

@@ -1,4 +1,4 @@
-"""Files that are either the old ones or the new ones, whole, whatever happens in between."""
+"""Write files atomically: after a crash a file is the old one or the new one, whole."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def write_file(
 ) -> None:
     """Write aside in the same directory, fsync, verify, rename, fsync the directory.
 
-    When any of it fails the file called `path` stands as it was, and nothing else is left. Without
-    `flush` that holds for a killed process, and not for a power cut.
+    If any step fails, `path` stays as it was and no other file is left. Without `flush` that holds
+    for a killed process, but not for a power cut.
     """
     aside = path.with_name(f".gradcli-{secrets.token_hex(8)}.tmp")
     try:
@@ -58,7 +58,7 @@ def sync_directory(path: Path) -> None:
 
 
 def remove_stale(directory: Path) -> list[str]:
-    """Remove what a killed writer left behind, by our own pattern only; gives a note on each."""
+    """Remove the temporary files of a killed writer, by our own pattern; returns a note on each."""
     notes = []
     for entry in sorted(directory.iterdir()):
         if not TEMPORARY.fullmatch(entry.name):

@@ -16,9 +16,8 @@ if TYPE_CHECKING:
 class Average:
     """average = decay average + (1 - decay) value after each step; it begins at the first values.
 
-    The values are the weights that are trained and, unless the settings leave them out, the
-    floating-point buffers beside them: running statistics must belong to the weights that are used
-    with them.
+    The values are the trained weights and, unless the settings leave them out, the floating-point
+    buffers: running statistics must match the weights they are used with.
     """
 
     def __init__(self, model: nn.Module, settings: Ema) -> None:
@@ -49,7 +48,7 @@ class Average:
         return min(decay, (1 + step) / (10 + step)) if self._settings.warmup else decay
 
     def update(self, decay: Tensor) -> None:
-        """Take the values of a step; `decay` is one float64 number."""
+        """Take in the values of a step; `decay` is a float64 scalar."""
         shares: dict[DType, tuple[Tensor, Tensor]] = {}
         with engine.no_grad():
             for name, average in self.tensors.items():

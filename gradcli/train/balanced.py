@@ -1,8 +1,8 @@
 """`train.sampler: balanced`: each class is drawn equally often, whatever its share of the samples.
 
-An epoch is as many drawings as there are samples. A drawing is one number: the sample, and as many
-times the number of samples as it was drawn before in this epoch. That number is what a sample's
-changes are drawn for, so that a rare one, which comes again and again, does not come alike.
+An epoch has as many drawings as there are samples. A drawing is one number: the index of the sample
+plus k times the number of samples, where k counts the earlier drawings of this sample in the epoch.
+The number seeds the sample's augmentation, so that a rare sample looks different at each drawing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PURPOSE = "balanced"
 
 
 class Balanced:
-    """Samples with equal probability of each class that has any, and of each of its samples."""
+    """Draws every class that has samples, and within it every sample, with equal probability."""
 
     def __init__(self, labels: Tensor) -> None:
         self._size = int(labels.shape[0])

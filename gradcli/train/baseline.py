@@ -26,9 +26,9 @@ class Baseline:
     """How well one answer does.
 
     Attributes:
-        answer: what it says of every sample, in words.
-        metrics: the figures of the model, as this answer has them.
-        unbeaten: those of them in which the model is no better.
+        answer: a description of the constant answer.
+        metrics: what the answer reaches in each figure of the model.
+        unbeaten: the figures in which the model is no better.
     """
 
     answer: str
@@ -40,16 +40,16 @@ class Baseline:
         return {**asdict(self), "unbeaten": list(self.unbeaten)}
 
 
-def read_baseline(written: object) -> Baseline | None:
-    """What status.json says of it; None where it says nothing usable."""
-    if not isinstance(written, Mapping):
+def read_baseline(record: object) -> Baseline | None:
+    """The baseline out of status.json; None if it holds no usable one."""
+    if not isinstance(record, Mapping):
         return None
-    answer, metrics, unbeaten = (written.get(key) for key in ("answer", "metrics", "unbeaten"))
+    answer, metrics, unbeaten = (record.get(key) for key in ("answer", "metrics", "unbeaten"))
     if not isinstance(metrics, Mapping) or not isinstance(unbeaten, list):
         return None
-    known = {name: value for name, value in metrics.items() if type(value) is float}
-    names = (name for name in unbeaten if isinstance(name, str) and name in known)
-    return Baseline(str(answer), known, tuple(names))
+    figures = {name: value for name, value in metrics.items() if type(value) is float}
+    names = (name for name in unbeaten if isinstance(name, str) and name in figures)
+    return Baseline(str(answer), figures, tuple(names))
 
 
 def baseline_of(
@@ -59,29 +59,27 @@ def baseline_of(
     capture: Callable[..., Captured] = engine.capture,
     limit: int | None = None,
 ) -> Baseline | None:
-    """The baseline beside a model's figures on these splits; None where no answer is known.
+    """The baseline for a model's figures on these splits; None if there is no constant answer.
 
-    A `limit` leaves out all but the first samples of each split.
+    With a `limit`, only the first samples of each split count.
     """
-    known = _answer(job)
-    if known is None:
+    answer = _answer(job)
+    if answer is None:
         return None
-    row, answer = known
+    row, text = answer
     constant = replace(job, model=Constant(job.outputs(row)))
-    measured: dict[str, float] = {}
+    values: dict[str, float] = {}
     for name in dict.fromkeys(figure.partition(".")[0] for figure in figures):
         if name in splits:
-            measured |= Evaluation(constant, splits[name], name, capture=capture).run(limit=limit)
-    metrics = {
-        name: measured[name] for name in figures if math.isfinite(measured.get(name, math.nan))
-    }
+            values |= Evaluation(constant, splits[name], name, capture=capture).run(limit=limit)
+    metrics = {name: values[name] for name in figures if math.isfinite(values.get(name, math.nan))}
     unbeaten = [
         name
         for name, value in metrics.items()
         if (direction := direction_of(name, job.metrics)) != "neither"
         and not better(direction, figures[name], value)
     ]
-    return Baseline(answer, metrics, tuple(unbeaten))
+    return Baseline(text, metrics, tuple(unbeaten))
 
 
 class Constant(nn.Module):
@@ -97,7 +95,7 @@ class Constant(nn.Module):
 
 
 def _answer(job: Job) -> tuple[Tensor, str] | None:
-    """Scores of the classes or values for one sample, and what they are in words."""
+    """The class scores or the values for one sample, and a description of them."""
     facts: Any = job.dataset.facts
     targets = getattr(facts, "targets", None)
     if targets is None:

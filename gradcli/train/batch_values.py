@@ -14,16 +14,16 @@ _LENGTH = struct.Struct("<q")
 
 
 def pack(value: Any) -> bytes:
-    """Its form as JSON, then the bytes of its tensors."""
+    """The value's structure as JSON, then the bytes of its tensors."""
     tensors: list[Any] = []
     form = json.dumps(_form(value, tensors)).encode()
     return b"".join([_LENGTH.pack(len(form)), form, *map(_bytes, tensors)])
 
 
 def _form(value: Any, tensors: list[Any]) -> Any:
-    """Dicts as they are, a list for a tensor: its type and shape; other values by themselves."""
+    """Dicts stay dicts, a tensor becomes the list of its dtype and shape; other values stay."""
     if isinstance(value, dict):
-        return {key: _form(one, tensors) for key, one in value.items()}
+        return {key: _form(item, tensors) for key, item in value.items()}
     if not isinstance(value, engine.Tensor):
         return value
     tensors.append(value.to("cpu"))
@@ -36,18 +36,18 @@ def _bytes(tensor: Any) -> bytes:
 
 
 def unpack(data: bytes) -> Any:
-    """What `pack` made bytes of."""
+    """The value that `pack` encoded."""
     begin = _LENGTH.size
     end = begin + _LENGTH.unpack_from(data)[0]
     return _fill(json.loads(data[begin:end]), memoryview(data)[end:])[0]
 
 
 def _fill(form: Any, data: memoryview) -> tuple[Any, memoryview]:
-    """The value of a form, and the bytes behind it."""
+    """The value of a structure, and the bytes after its tensors."""
     if isinstance(form, dict):
         values = {}
-        for key, one in form.items():
-            values[key], data = _fill(one, data)
+        for key, item in form.items():
+            values[key], data = _fill(item, data)
         return values, data
     if not isinstance(form, list):
         return form, data
@@ -61,7 +61,7 @@ def _fill(form: Any, data: memoryview) -> tuple[Any, memoryview]:
 
 
 def interleave(values: Sequence[Any]) -> Any:
-    """One of several: row i is row i // n of value i mod n, as far as that has so many."""
+    """Merge n values: row i is row i // n of value i mod n."""
     first = values[0]
     if isinstance(first, dict):
         return {key: interleave([value[key] for value in values]) for key in first}

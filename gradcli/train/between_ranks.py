@@ -1,4 +1,4 @@
-"""What the ranks of an Accelerator tell each other beside gradients: weights, rows and faults."""
+"""What the ranks of an Accelerator exchange beside gradients: weights, rows and errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gradcli.wording import quantity
 
 
 def agree(group: Group, what: str, text: str) -> None:
-    """Raise E804 on all ranks where one does something else than rank 0; `text` says what."""
+    """Raise E804 on all ranks if the `text` of one differs from rank 0's."""
     texts = group.gather_values(text, what)
     rank = other_rank(texts)
     if rank:
@@ -28,21 +28,21 @@ def agree(group: Group, what: str, text: str) -> None:
         )
 
 
-def describe(one: Any) -> str:
-    """A module, optimizer, scheduler or loader in words that differ where two of them do."""
-    if isinstance(one, nn.Module):
-        tensors = one.state_dict()
+def describe(item: Any) -> str:
+    """Describe a module, optimizer, scheduler or loader; the text differs where two of them do."""
+    if isinstance(item, nn.Module):
+        tensors = item.state_dict()
         words = f"of {quantity(len(tensors), 'tensor')}"
         text = str([(name, t.shape, t.dtype.name) for name, t in tensors.items()])
-    elif isinstance(one, DataLoader):
-        size = len(one.dataset) if hasattr(one.dataset, "__len__") else 0
-        words = f"of {quantity(size, 'sample')} in batches of {one.batch_size}"
-        text = f"{words}, seed {one.state_dict()['seed']}"
+    elif isinstance(item, DataLoader):
+        size = len(item.dataset) if hasattr(item.dataset, "__len__") else 0
+        words = f"of {quantity(size, 'sample')} in batches of {item.batch_size}"
+        text = f"{words}, seed {item.state_dict()['seed']}"
     else:
-        groups = (one if isinstance(one, optim.Optimizer) else one.optimizer).param_groups
+        groups = (item if isinstance(item, optim.Optimizer) else item.optimizer).param_groups
         words = f"of {quantity(len(groups), 'group')}"
         text = str([{k: v for k, v in group.items() if k != "params"} for group in groups])
-    return f"{type(one).__name__} {words} ({crc32(text.encode()):08x})"
+    return f"{type(item).__name__} {words} ({crc32(text.encode()):08x})"
 
 
 def rows_of_all(group: Group, rows: Tensor) -> Tensor:
@@ -53,7 +53,7 @@ def rows_of_all(group: Group, rows: Tensor) -> Tensor:
 
 
 def from_main(group: Group, what: str, action: Callable[[], bytes]) -> bytes:
-    """What rank 0's action gives, on all ranks; where it raises an error of ours, all do."""
+    """The result of rank 0's action, on all ranks; if it raises a GradcliError, all raise it."""
     data, error = b"", None
     if group.rank == 0:
         try:
@@ -71,7 +71,7 @@ def from_main(group: Group, what: str, action: Callable[[], bytes]) -> bytes:
 
 
 def end_all_with_one(group: Group) -> None:
-    """Where this rank ends by an exception, say so and end the others, who would wait for it."""
+    """If this rank ends by an exception, print its name and abort the ranks that wait for it."""
     earlier = sys.excepthook
 
     def end(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

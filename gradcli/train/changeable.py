@@ -11,11 +11,11 @@ from gradcli.dataclass import dataclass
 
 @dataclass(frozen=True)
 class Changeable:
-    """A note of Annotated on a key, or on a whole section, that a run may change as it goes on.
+    """Marks a key or a whole section, by Annotated, that `resume` may change.
 
     Attributes:
-        forks: whether the steps to come are others; such a change is recorded as a fork.
-        but: keys of the section that stay as they are.
+        forks: whether a change affects later steps; it is then recorded as a fork.
+        but: keys of the section that must not change.
     """
 
     forks: bool

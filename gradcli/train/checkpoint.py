@@ -1,7 +1,7 @@
-"""Checkpoints: one safetensors file with weights, optimizer state and what a resume must know.
+"""Checkpoints: one safetensors file with weights, optimizer state and what a resume needs.
 
 The metadata holds one JSON object under the key "gradcli". Its `sha256` is taken over the whole
-file with that digest written as zeros, so that one flipped bit anywhere is found.
+file with that digest written as zeros, so that one flipped bit anywhere is detected.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from gradcli.errors import CheckpointError
 from gradcli.train.atomic import write_file
 from gradcli.train.facts import facts_of
 from gradcli.train.json_file import decoded
-from gradcli.train.safetensors_file import Contents, Stored, decode, encode_header, layout
+from gradcli.train.safetensors_file import Contents, RawTensor, decode, encode_header, layout
 
 FORMAT = 2  # 1 had other defaults: old_runs.py
 READABLE = range(1, FORMAT + 1)
@@ -44,10 +44,10 @@ class Best:
 
 @dataclass(frozen=True)
 class Meta:
-    """What a resume must know beside the tensors.
+    """What a resume needs beside the tensors.
 
     Attributes:
-        step: updates made so far.
+        step: the number of updates so far.
         evaluated: the last step at which the validation split was evaluated, -1 for never.
         stale: evaluations since the watched metric of early stopping improved.
         watched: the best value of that metric.
@@ -56,14 +56,14 @@ class Meta:
         nonfinite: what such a figure is, `nan`, `inf` or `-inf`; empty in older checkpoints.
         config: the resolved config, so that a difference can be named.
         data: sha256 of each data file by its role; in format 1 by its bare name. None at step 0
-            for one that was still being read.
-        facts: what is known of the data; None in format 1, whose runs need their data.
-        origin: what computed it, as origin.py says; empty in older checkpoints.
+            for a file that was still being read.
+        facts: the facts of the data; None in format 1, whose runs need their data.
+        origin: what computed the checkpoint, see origin.py; empty in older checkpoints.
         state: what the dataset of a run of format 1 had fitted; see old_runs.py.
-        skipped: steps left out so far, because a figure of theirs was not finite.
-        skipped_in_a_row: those directly before this step.
-        schedule: what the schedule has seen of the evaluations, where it looks at them.
-        format: of the checkpoint, as it was written.
+        skipped: the steps left out so far because their loss or gradients were not finite.
+        skipped_in_a_row: how many of them lie directly before this step.
+        schedule: the state of a schedule that depends on evaluations.
+        format: the format of the file.
     """
 
     step: int
@@ -94,7 +94,7 @@ class Checkpoint:
     """A checkpoint in memory; the tensors are views into the file."""
 
     meta: Meta
-    tensors: dict[str, Stored]
+    tensors: dict[str, RawTensor]
 
 
 def file_name(step: int) -> str:
@@ -104,20 +104,20 @@ def file_name(step: int) -> str:
 
 def step_of(name: str) -> int | None:
     """The step in a checkpoint's name, or None if it is no bare checkpoint name."""
-    found = NAME.fullmatch(name)
-    return int(found[1]) if found else None
+    match = NAME.fullmatch(name)
+    return int(match[1]) if match else None
 
 
-def write(directory: Path, meta: Meta, tensors: Mapping[str, Stored]) -> Path:
-    """Write aside, read back, verify, rename; gives the path of the new checkpoint."""
+def write(directory: Path, meta: Meta, tensors: Mapping[str, RawTensor]) -> Path:
+    """Write aside, read back, verify, rename; returns the path of the new checkpoint."""
     path = directory / file_name(meta.step)
-    header, digest = _sealed(meta, tensors)
+    header, digest = _seal(meta, tensors)
     bodies = [memoryview(tensors[name].data).cast("B") for name in layout(tensors)]
 
     def verify(aside: Path) -> None:
         if _digest_of_file(aside, len(header), digest) != digest:
             raise CheckpointError(f"{path.name} reads back other bytes than were written")
-        _read_by_others(aside, path.name)
+        _check_readable(aside, path.name)
 
     try:
         write_file(path, [header, *bodies], verify)
@@ -129,13 +129,13 @@ def write(directory: Path, meta: Meta, tensors: Mapping[str, Stored]) -> Path:
     return path
 
 
-def size_of(meta: Meta, tensors: Mapping[str, Stored]) -> int:
-    """The bytes that a checkpoint would have; of the tensors only types and shapes are read."""
+def size_of(meta: Meta, tensors: Mapping[str, RawTensor]) -> int:
+    """The size in bytes of a checkpoint with these tensors; reads only types and shapes."""
     header = encode_header(tensors, {KEY: _dump(meta)})
     return len(header) + sum(tensor.size for tensor in tensors.values())
 
 
-def _sealed(meta: Meta, tensors: Mapping[str, Stored]) -> tuple[bytes, str]:
+def _seal(meta: Meta, tensors: Mapping[str, RawTensor]) -> tuple[bytes, str]:
     """The header with its digest, and the digest."""
     blank = encode_header(tensors, {KEY: _dump(meta)})
     digest = _digest([blank, *(memoryview(tensors[name].data) for name in layout(tensors))])
@@ -154,8 +154,8 @@ def _digest(parts: Iterable[bytes | memoryview]) -> str:
     return state.hexdigest()
 
 
-def _read_by_others(aside: Path, name: str) -> None:
-    """The format's own reader must accept what we wrote, or nobody else could use it."""
+def _check_readable(aside: Path, name: str) -> None:
+    """Raise unless the safetensors library reads the file, as other programs will."""
     try:
         deserialize(aside.read_bytes())  # type: ignore[no-untyped-call]
     except SafetensorError as error:
@@ -178,10 +178,10 @@ def read(path: Path) -> Checkpoint:
 
 
 def checkpoint_of(data: bytes, path: Path) -> Checkpoint:
-    """Verify the bytes of a checkpoint that lies there."""
+    """Verify the bytes of the checkpoint at `path`."""
     view = memoryview(data)
     contents = decode(view, str(path))
-    header, digest = _zeroed(contents, path)
+    header, digest = _blank_digest(contents, path)
     if _digest([header, view[len(contents.header) :]]) != digest:
         raise CheckpointError(
             f"{path}: its bytes do not have the sha256 that it was saved with; it is damaged"
@@ -199,32 +199,32 @@ def file_bytes(path: Path) -> bytes:
         raise CheckpointError(f"{path}: {error.strerror}") from error
 
 
-def _zeroed(contents: Contents, path: Path) -> tuple[bytes, str]:
-    """The header with zeros for the digest, and the digest that stood there."""
-    found = DIGEST.search(contents.header)
-    if KEY not in contents.metadata or found is None:
+def _blank_digest(contents: Contents, path: Path) -> tuple[bytes, str]:
+    """The header with zeros for the digest, and the digest itself."""
+    match = DIGEST.search(contents.header)
+    if KEY not in contents.metadata or match is None:
         raise CheckpointError(
             f"{path}: a safetensors file, but not a checkpoint of gradcli (no '{KEY}' metadata)"
         )
-    start, end = found.span(1)
-    zeroed = contents.header[:start] + ZEROS.encode() + contents.header[end:]
-    return zeroed, found[1].decode()
+    start, end = match.span(1)
+    blank = contents.header[:start] + ZEROS.encode() + contents.header[end:]
+    return blank, match[1].decode()
 
 
 def _meta(contents: Contents, path: Path) -> Meta:
-    """The metadata as a Meta; a newer format is refused before its fields are read."""
+    """The metadata as a Meta; checks the format before it reads the fields."""
     try:
         values = decoded(contents.metadata[KEY])
-        found = values.pop("format")
+        version = values.pop("format")
     except (ValueError, KeyError, AttributeError, RecursionError) as error:
         raise CheckpointError(f"{path}: unreadable metadata: {error}") from error
-    if type(found) is not int or found not in READABLE:
+    if type(version) is not int or version not in READABLE:
         raise CheckpointError(
-            f"{path}: format: the checkpoint has {found}, this gradcli reads {READABLE[0]} to "
+            f"{path}: format: the checkpoint has {version}, this gradcli reads {READABLE[0]} to "
             f"{FORMAT}",
             notes=("use the gradcli that wrote it, or a newer one",),
         )
-    meta = _typed(values, path, found)
+    meta = _build_meta(values, path, version)
     if step_of(path.name) not in (None, meta.step):
         raise CheckpointError(f"{path} holds step {meta.step}: the file was renamed")
     return meta
@@ -242,26 +242,26 @@ TYPES: dict[str, type | tuple[type, ...]] = {
 }
 
 
-def _typed(values: dict[str, Any], path: Path, written: int) -> Meta:
-    """The fields, each of the type it must have: a hash proves no origin."""
-    # Older checkpoints have none of these.
+def _build_meta(values: dict[str, Any], path: Path, version: int) -> Meta:
+    """Check the type of every field: a right hash does not prove that gradcli wrote the file."""
+    # Older checkpoints lack these.
     none: dict[str, Any] = {"schedule": {}, "origin": {}, "facts": None, "nonfinite": {}}
     values = {**none, "skipped": 0, "skipped_in_a_row": 0, **values}
     for name, kind in TYPES.items():
         if name not in values or not _usable(values[name], kind):
             raise CheckpointError(f"{path}: the metadata has no usable '{name}'")
-    known = {name: values[name] for name in TYPES if name != "best"}
-    best = values["best"]
+    fields = {name: values[name] for name in TYPES if name != "best"}
+    raw = values["best"]
     try:
-        found = Best(str(best["metric"]), float(best["value"]), int(best["step"])) if best else None
+        best = Best(str(raw["metric"]), float(raw["value"]), int(raw["step"])) if raw else None
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise CheckpointError(f"{path}: the metadata has no usable 'best'") from error
     facts = None if values["facts"] is None else facts_of(values["facts"], str(path))
-    return Meta(best=found, format=written, facts=facts, **known)
+    return Meta(best=best, format=version, facts=facts, **fields)
 
 
 def _usable(value: object, kind: type | tuple[type, ...]) -> bool:
-    """Whether a value is of this type and can be written again: JSON's own, and of 64 bits."""
+    """Whether a value has this type and can be written as JSON, integers in 64 bits."""
     if isinstance(value, bool) or not isinstance(value, kind):
         return False
     if isinstance(value, int):
@@ -276,12 +276,12 @@ def _usable(value: object, kind: type | tuple[type, ...]) -> bool:
 def names(directory: Path) -> list[str]:
     """The checkpoints in a directory, newest first; none where it does not exist."""
     try:
-        found = [entry.name for entry in directory.iterdir() if step_of(entry.name) is not None]
+        files = [entry.name for entry in directory.iterdir() if step_of(entry.name) is not None]
     except FileNotFoundError:
         return []
     except OSError as error:
         raise CheckpointError(f"cannot read {directory}: {error.strerror}") from error
-    return sorted(found, key=lambda name: step_of(name) or 0, reverse=True)
+    return sorted(files, key=lambda name: step_of(name) or 0, reverse=True)
 
 
 def newest_valid(directory: Path) -> tuple[str, Checkpoint, list[str]]:
@@ -296,13 +296,13 @@ def newest_valid(directory: Path) -> tuple[str, Checkpoint, list[str]]:
 
 
 def prune(directory: Path, keep: int, best: str | None) -> list[str]:
-    """Remove all but the newest `keep` (at least 2) and the best; gives what hinders it."""
-    troubles = []
+    """Remove all but the newest `keep` (at least 2) and the best; returns the failures."""
+    failures = []
     for name in names(directory)[max(keep, 2) :]:
         if name == best:
             continue
         try:
             (directory / name).unlink(missing_ok=True)
         except OSError as error:
-            troubles.append(f"{name}: {error.strerror}")
-    return troubles
+            failures.append(f"{name}: {error.strerror}")
+    return failures

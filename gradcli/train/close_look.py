@@ -1,7 +1,7 @@
 """A close look at a split while it is evaluated: how wrong each sample is, and some outputs.
 
-Beside its figures an evaluation then gives, of each batch, a loss for each sample, what the model
-guesses and, where that is little, its outputs. No sample is computed twice but the most wrong ones.
+Beside its figures the evaluation then gives, for each batch, the loss and the guess for each sample
+and, if they are small, the outputs. Only the worst samples are computed twice.
 """
 
 from __future__ import annotations
@@ -38,14 +38,13 @@ UNJUDGED = -1.0  # in place of the loss of a label that is no class: an own loss
 
 @dataclass
 class Sight:
-    """What a look saw, on the CPU.
+    """What a close look collected, on the CPU.
 
     Attributes:
         index: the samples whose outputs and targets are kept, evenly spaced over the split.
-        worst: the most wrong samples with their losses, the most wrong one first; infinity
-            stands for NaN.
+        worst: the samples with the largest losses, largest first; infinity stands for NaN.
         confusion: counts of all samples, a row for each class and a column for each guess.
-        inputs, answers, truths: of the most wrong ones.
+        inputs, answers, truths: those of the worst samples.
     """
 
     task: Task
@@ -62,7 +61,7 @@ class Sight:
 
 
 def task_of(facts: Facts) -> Task:
-    """What the samples of such data ask for."""
+    """The kind of task that such data sets."""
     if facts.input_kind == "index" and facts.target:
         return "text"
     if facts.classes is not None:
@@ -72,11 +71,11 @@ def task_of(facts: Facts) -> Task:
 
 
 class CloseLook:
-    """Looks at each batch of a split, then at the samples that were most wrong.
+    """Looks at each batch of a split, then at the worst samples.
 
     Attributes:
-        name: of the split.
-        sees: whether there is anything to see: not of texts, nor of a label for each place.
+        name: the name of the split.
+        sees: whether it can look at this task; not at texts, nor at a label for each place.
     """
 
     def __init__(self, job: Job, split: Split, name: str) -> None:
@@ -97,30 +96,30 @@ class CloseLook:
         self.begin()
 
     def begin(self) -> None:
-        """Forget what was seen: the split is gone through from its first sample on."""
+        """Start again at the first sample of the split, with nothing collected."""
         self._worst: list[tuple[float, int]] = []
         self._outputs: list[Tensor] = []
         self._targets: list[Tensor] = []
         self._confusion: Tensor | None = None
 
     def of_batch(self, answers: Any, targets: Any) -> dict[str, Tensor]:
-        """What is taken of a batch, a row for each sample; nothing where shapes are unusual.
+        """The values to collect of a batch, a row for each sample; none if shapes are unusual.
 
-        Captured with the rest of the evaluation, so that no number may be looked at.
+        It is captured with the rest of the evaluation, so it must not read any number.
         """
         shapes = getattr(answers, "shape", None), getattr(targets, "shape", None)
         if None in shapes or not self.sees:
             return {}
-        seen = self._of_classes(answers, targets) if self._classes else _pair(answers, targets)
-        if seen and not self._classes:
-            off = seen["outputs"] - seen["targets"]
+        rows = self._of_classes(answers, targets) if self._classes else _pair(answers, targets)
+        if rows and not self._classes:
+            off = rows["outputs"] - rows["targets"]
             off = off if self._scale is None else off / engine.tensor(self._scale)
-            seen["loss"] = (off * off).mean(1)
-        if seen and not self._index:
-            del seen["outputs"]
+            rows["loss"] = (off * off).mean(1)
+        if rows and not self._index:
+            del rows["outputs"]
             if not self._classes:
-                del seen["targets"]
-        return seen
+                del rows["targets"]
+        return rows
 
     def _of_classes(self, answers: Tensor, targets: Tensor) -> dict[str, Tensor]:
         if tuple(answers.shape) != (targets.shape[0], self._classes) or targets.ndim != 1:
@@ -134,11 +133,11 @@ class CloseLook:
         return {"loss": loss, "guess": scores.argmax(1), "targets": labels, "outputs": scores}
 
     def take(self, first: int, stacked: Mapping[str, Tensor]) -> None:
-        """Note what came of the next batches; their samples count from `first`."""
+        """Collect the values of the next batches, whose samples count from `first`."""
         if not stacked:
             return
         with engine.device("cpu"):
-            rows = {key: one.to("cpu").flatten(0, 1) for key, one in stacked.items()}
+            rows = {key: tensor.to("cpu").flatten(0, 1) for key, tensor in stacked.items()}
             losses = rows["loss"].tolist()
             self._note_worst(first, losses)
             if self._classes and self._classes <= MATRIX:
@@ -167,9 +166,9 @@ class CloseLook:
         self._targets.append(engine.index_select(rows["targets"], 0, places))
 
     def finish(self) -> Sight:
-        """All that was seen, and the most wrong samples by themselves.
+        """All that was collected, and the worst samples computed by themselves.
 
-        The model has the weights that were evaluated, and is in its mode of evaluation.
+        The model must have the weights that were evaluated, and be in evaluation mode.
         """
         sight = Sight(self._task, self.name, self._split.size)
         if self._outputs:
@@ -190,7 +189,7 @@ class CloseLook:
 
 
 def _pair(answers: Tensor, targets: Tensor) -> dict[str, Tensor]:
-    """Values of each sample in a row; nothing unless there are as many as in its target."""
+    """The values of each sample as a row; none unless outputs and targets have equal sizes."""
     size = targets.shape[0]
     if answers.shape[0] != size or answers.numel() != targets.numel():
         return {}
@@ -199,6 +198,6 @@ def _pair(answers: Tensor, targets: Tensor) -> dict[str, Tensor]:
 
 
 def _deviations(facts: Facts, width: int) -> list[float] | None:
-    """The deviation of each value over the training split, where it is known."""
-    fitted = getattr(facts, "targets", None)
-    return list(fitted.std) if fitted is not None and len(fitted.std) == width else None
+    """The standard deviation of each value over the training split, if known."""
+    targets = getattr(facts, "targets", None)
+    return list(targets.std) if targets is not None and len(targets.std) == width else None

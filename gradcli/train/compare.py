@@ -1,4 +1,4 @@
-"""Whether a checkpoint belongs to a config: field, theirs, ours; and which fields may differ."""
+"""Check that a checkpoint belongs to a config, and which fields may differ."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from gradcli.train.changeable import marks
 from gradcli.train.checkpoint import FORMAT
 from gradcli.train.forks import Fork, with_forks
 from gradcli.train.job import Settings
-from gradcli.train.old_runs import data_of, unknown_data, upgraded
+from gradcli.train.old_runs import data_of, unknown_data, upgrade
 
 if TYPE_CHECKING:
     from gradcli.data import LoadedData, Source
     from gradcli.train.checkpoint import Meta
     from gradcli.train.job import Job
 
-# How long and how often: these change no step that is already made.
+# How long to train and how often to evaluate or save: these change no step computed so far.
 FREE = frozenset(path for path, mark in marks(Settings, "train.") if not mark.forks)
 OUTSIDE = ("name", "expect", "gradcli")
 
 
 def places_of(job: Job) -> frozenset[str]:
-    """The keys of its config that say where data lies, whose contents are compared instead."""
+    """The keys of a job's config that say where data lies; its contents are compared instead."""
     return frozenset({"pretrained.from", *place_keys(job.dataset.source)})
 
 
 def place_keys(source: Source) -> frozenset[str]:
-    """Those of its data alone, such as data.path."""
+    """The keys that say where a source lies, such as data.path."""
     return frozenset(f"data.{key}" for key in places(source))
 
 
@@ -57,8 +57,8 @@ def config_sha256(resolved: Mapping[str, object], places: Set[str] = frozenset()
 
 
 def config_of(meta: Meta, forks: Iterable[Fork] = ()) -> dict[str, Any]:
-    """The resolved config of a checkpoint, as it goes on: in this version, with the run's forks."""
-    return with_forks(upgraded(meta.config, meta.format), forks)
+    """The resolved config of a checkpoint, upgraded to this version, with the run's forks."""
+    return with_forks(upgrade(meta.config, meta.format), forks)
 
 
 def check_same(
@@ -66,7 +66,7 @@ def check_same(
 ) -> list[str]:
     """Raise unless the checkpoint belongs to the job of a run with these forks.
 
-    Gives notes on allowed differences.
+    Returns notes on allowed differences.
     """
     differences = [
         f"{field}: the checkpoint has {theirs}, the config {ours}"
@@ -76,9 +76,11 @@ def check_same(
         )
         if theirs != ours
     ]
-    # A key that this version has and the run's own config does not had its default there too.
+    # A key that the run's own config lacks had its default there too.
     keys = places_of(job)
-    same = [config_sha256(one, keys) for one in (job.resolved, with_forks(job.stated, forks))]
+    same = [
+        config_sha256(config, keys) for config in (job.resolved, with_forks(job.explicit, forks))
+    ]
     theirs, as_stored = config_of(meta, forks), meta.format == FORMAT and not forks
     sha256 = meta.config_sha256 if as_stored else config_sha256(theirs, keys)
     if not differences and sha256 not in same:
@@ -98,40 +100,40 @@ def check_same(
 
 def _differences(theirs: dict[str, object], ours: dict[str, object]) -> list[str]:
     return [
-        f"{key}: the checkpoint has {_shown(theirs, key)}, the config {_shown(ours, key)}"
+        f"{key}: the checkpoint has {_format(theirs, key)}, the config {_format(ours, key)}"
         for key in sorted(theirs.keys() | ours.keys())
-        if _shown(theirs, key) != _shown(ours, key)
+        if _format(theirs, key) != _format(ours, key)
     ] or ["its stored config has another hash than it claims"]
 
 
-def _shown(values: dict[str, object], key: str) -> str:
+def _format(values: dict[str, object], key: str) -> str:
     return json.dumps(values[key]) if key in values else "nothing"
 
 
 def _unread(role: str, data: Mapping[str, str | None]) -> bool:
-    """Whether the file was still being read when this was written, before the first step."""
+    """Whether the hash of a file was still unknown when the checkpoint was written."""
     return role in data and data[role] is None
 
 
 def check_same_data(
     data: Mapping[str, str | None],
-    written: int,
+    version: int,
     dataset: LoadedData,
-    allowed: bool,
+    allow_change: bool,
     since: str = "the checkpoint",
 ) -> list[str]:
-    """Raise unless the hashes of format `written` are the data's; gives a note on each change."""
+    """Raise unless the hashes of a checkpoint are the data's; returns a note on each change."""
     theirs = dict(data)
-    ours, files = data_of(dataset, written)
+    ours, files = data_of(dataset, version)
     changes = [
         f"{shown(files.get(role, role))}: sha256 was {theirs.get(role)}, is {ours.get(role)}"
         for role in {**ours, **theirs}
         if theirs.get(role) != ours.get(role) and not (role in ours and _unread(role, theirs))
     ]
-    if changes and not allowed:
+    if changes and not allow_change:
         raise CheckpointError(
             f"the data changed since {since}: {changes[0]}",
             code="E706",
             notes=(*changes[1:], "resume with --allow-data-change to go on regardless"),
         )
-    return changes + unknown_data(dataset, written)
+    return changes + unknown_data(dataset, version)

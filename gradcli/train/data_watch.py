@@ -1,4 +1,4 @@
-"""What is found out about data while steps are made: hashes that come later, files that change."""
+"""Watch the data during a training: hashes computed in the background, files that change."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from gradcli.train.directory import RunDirectory
 
 
-_BETWEEN = 50  # times as long as a close look takes, steps are made before the next one
+_BETWEEN = 50  # the time between two close looks, as a multiple of the time that one takes
 
 
 class DataWatch:
-    """Looks after the data of a run: nothing that came of other data may be entered or saved."""
+    """Watches the data of a run, so that nothing computed from other data is logged or saved."""
 
     def __init__(self, sha256: Mapping[str, str], directory: RunDirectory, group: Group) -> None:
         self._sha256 = sha256
@@ -31,55 +31,55 @@ class DataWatch:
         self._next = 0.0  # when files are looked at closely again
 
     def look(self) -> None:
-        """Raise what is known by now to be wrong; cheap, and waits for nothing.
+        """Raise the faults known by now, without waiting.
 
-        Times of files are asked for as well, as far as that takes a small share of all time.
+        Reads the times of files too, as long as that takes a small share of the time.
         """
-        began = time.perf_counter()
-        closely = began >= self._next
+        start = time.perf_counter()
+        closely = start >= self._next
         look_out(closely)
         if closely:
-            ended = time.perf_counter()
-            self._next = ended + _BETWEEN * (ended - began)
+            end = time.perf_counter()
+            self._next = end + _BETWEEN * (end - start)
         if isinstance(self._sha256, Hashes):
             self._sha256.look()
 
     def settle(self, *, first: bool) -> dict[str, str | None]:
-        """The hashes for what is saved now, of data that is what it was.
+        """The hashes for a checkpoint; raises if the data has changed.
 
-        Of the `first` checkpoint, before a sample was seen, those still to come are None. Later all
-        are there, and stand in the manifest too.
+        In the `first` checkpoint, before any sample is read, hashes not yet computed are None.
+        Later checkpoints wait for all of them, and enter them in the manifest too.
         """
         look_out(closely=True)
         if first:
             return so_far(self._sha256)
         with distributed.at_work():
-            there: dict[str, str | None] = {**self._sha256}
+            hashes: dict[str, str | None] = {**self._sha256}
         if not self._settled:
             self._settled = True
-            self._agree(there)
-            self._enter(there)
-        return there
+            self._agree(hashes)
+            self._enter(hashes)
+        return hashes
 
-    def _agree(self, there: Mapping[str, str | None]) -> None:
+    def _agree(self, hashes: Mapping[str, str | None]) -> None:
         if self._group.size > 1:
-            from gradcli.train.agreement import agree_on_data  # whoever is alone has no others
+            from gradcli.train.agreement import agree_on_data  # only of use with several ranks
 
-            agree_on_data(self._group, there)
+            agree_on_data(self._group, hashes)
 
-    def _enter(self, there: Mapping[str, str | None]) -> None:
-        """Fill in what the manifest did not know at the start."""
+    def _enter(self, hashes: Mapping[str, str | None]) -> None:
+        """Add the hashes that the manifest lacked at the start."""
         manifest = read_manifest(self._directory.path) if self._group.rank == 0 else {}
         data = manifest.get("data")
         if isinstance(data, dict) and None in data.values():
-            filled = {role: there.get(role) if one is None else one for role, one in data.items()}
-            self._directory.write_json("manifest.json", {**manifest, "data": filled})
+            data = {role: hashes.get(role) if sha is None else sha for role, sha in data.items()}
+            self._directory.write_json("manifest.json", {**manifest, "data": data})
 
 
 def look_at(split: Split, indices: Tensor) -> None:
-    """Raise what is wrong with these samples, where their split can tell: file and place.
+    """Raise an error that names the file and place of a bad sample, if the split can tell.
 
-    A kernel that met it knows no more than a number out of its range.
+    A kernel that reads it knows only that a number is out of range.
     """
     look = getattr(split, "look", None)
     if look is not None:

@@ -1,4 +1,4 @@
-"""Where NaN or infinity came from: the step is made again, and every call of it is looked at."""
+"""Find where NaN or infinity arose: repeat the step and check the result of every call."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 OUTSIDE = "the step"  # around model and loss: the batch, and sums of micro-batches
 SKIP = "leave such steps out: train.on_nonfinite: skip"
-SHOWN = 5  # samples
+MAX_SAMPLES = 5  # in a message
 
 
 @dataclass(frozen=True)
-class RefusedStep:
-    """A step that was ended because its loss or its gradients are not finite; none is applied.
+class NonfiniteStep:
+    """A step whose loss or gradients are not finite; it was not applied.
 
     Attributes:
-        step: its number, from 1.
-        indices: its samples.
+        step: the number of the step, from 1.
+        indices: the indices of its samples.
     """
 
     step: int
@@ -41,27 +41,27 @@ class RefusedStep:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why a step was ended; whether its batch, or the weights before it, were not finite."""
+    """Why a step is not finite, and whether its batch, or the weights before it, already were."""
 
     error: NumericsError
     in_data: bool
     in_weights: bool
 
 
-def explain(job: Job, step: TrainingStep, refused: RefusedStep) -> Explanation:
-    """The error for a step whose buffers are put back, which names where it went wrong."""
-    data, weights = _batch(step, refused), _weights(job)
-    place = _place(job, step, refused, data or weights)
+def explain(job: Job, step: TrainingStep, failure: NonfiniteStep) -> Explanation:
+    """The error that names where a step went wrong; its buffers must be restored before."""
+    data, weights = _batch(step, failure), _weights(job)
+    place = _place(job, step, failure, data or weights)
     before = [f"{norm:.3g} at step {number}" for number, norm in step.norms.items()]
     notes = [f"gradient norms before: {', '.join(before)}"] if before else []
     in_data, in_weights = (bool(text) and place.startswith(text) for text in (data, weights))
     notes += ["nothing of this step was applied", *_cures(job, in_data)]
-    error = NumericsError(f"{_what(refused)}; {place}", notes=tuple(notes))
+    error = NumericsError(f"{_what(failure)}; {place}", notes=tuple(notes))
     return Explanation(error, in_data, in_weights)
 
 
 def _cures(job: Job, in_data: bool) -> list[str]:
-    """What may help, without what the job does already."""
+    """What may help, without what the job already does."""
     settings, rate = job.settings, job.optimizer.defaults["lr"] / 10
     skip = [] if settings.on_nonfinite == "skip" else [f"or {SKIP}"]
     if in_data:
@@ -74,18 +74,18 @@ def _cures(job: Job, in_data: bool) -> list[str]:
     return [f"{again}: gradcli resume RUN {' '.join(words)}", *skip]
 
 
-def _what(refused: RefusedStep) -> str:
-    loss, norm = refused.figures.loss, refused.figures.norm
+def _what(failure: NonfiniteStep) -> str:
+    loss, norm = failure.figures.loss, failure.figures.norm
     if norm is None:
-        return f"the loss of step {refused.step} is {loss}"
-    return f"the gradient norm of step {refused.step} is {norm}, with a loss of {loss:.4g}"
+        return f"the loss of step {failure.step} is {loss}"
+    return f"the gradient norm of step {failure.step} is {norm}, with a loss of {loss:.4g}"
 
 
-def _place(job: Job, step: TrainingStep, refused: RefusedStep, before: str) -> str:
-    """The call in which it began, or what was not finite before the step was made."""
+def _place(job: Job, step: TrainingStep, failure: NonfiniteStep, before: str) -> str:
+    """The call in which it began, or what was not finite before the step."""
     origins = _InModel()
     with _telling_layers(job.model, origins), observing.by(origins):
-        loss = step.again(refused.step, refused.indices, origins.around(job.loss))
+        loss = step.again(failure.step, failure.indices, origins.around(job.loss))
     origin = origins.first(backward=True)
     if not finite(loss.array):
         origin = origins.of(loss.array) or origins.first(backward=False)
@@ -116,23 +116,23 @@ def _finite_again(step: TrainingStep, loss: Tensor) -> str:
     )
 
 
-def _batch(step: TrainingStep, refused: RefusedStep) -> str:
+def _batch(step: TrainingStep, failure: NonfiniteStep) -> str:
     """What of the batch is not finite, and in which samples."""
-    batch = step.batch(refused.step, refused.indices)
+    batch = step.batch(failure.step, failure.indices)
     for name, tensor in zip(("inputs", "targets"), batch, strict=True):
         if not finite(tensor.array):
-            rows = zip(step.samples(refused.indices).tolist(), tensor, strict=True)
+            rows = zip(step.samples(failure.indices).tolist(), tensor, strict=True)
             odd = [str(index) for index, row in rows if not finite(row.array)]
-            shown = listed(odd, SHOWN)
+            indices = listed(odd, MAX_SAMPLES)
             return (
                 f"it is in the data: the {name} of the batch have {quantity(_of(tensor), 'value')} "
-                f"that are not finite, in training samples {shown} (counted from 0)"
+                f"that are not finite, in training samples {indices} (counted from 0)"
             )
     return ""
 
 
 def _weights(job: Job) -> str:
-    """Which weight was not finite before the step: an earlier update has made it so."""
+    """The first weight that was not finite before the step, after an earlier update."""
     for name, parameter in job.model.named_parameters():
         if not finite(parameter.array):
             return f"weight {name} ({_of(parameter)}) was not finite before this step"
@@ -147,7 +147,7 @@ class _InModel(Origins):
         self.enter(OUTSIDE)
 
     def forward(self, *call: Any) -> None:
-        """What makes the batch is left alone: its values are from outside."""
+        """Check a call, unless it makes the batch, whose values come from outside."""
         if self.layer != OUTSIDE:
             super().forward(*call)
 
@@ -165,7 +165,7 @@ class _InModel(Origins):
 
 @contextmanager
 def _telling_layers(model: nn.Module, origins: Origins) -> Iterator[None]:
-    """While the block lasts, hooks of the model's layers say whose the calls are."""
+    """Within the block, hooks tell `origins` which layer each call belongs to."""
     with ExitStack() as handles:
         for module, title in _titles(model):
             for handle in _hooks(module, title, origins):
@@ -174,12 +174,12 @@ def _telling_layers(model: nn.Module, origins: Origins) -> Iterator[None]:
 
 
 def _titles(model: nn.Module) -> Iterator[tuple[nn.Module, str]]:
-    """The model, and each layer as the config has it, or by name where there is no config."""
+    """The model and each layer, titled as in the config, or by name if there is no config."""
     yield model, "the model"
     below = [(name, module) for name, module in model.named_modules() if name]
-    written = any("layer_title" in vars(module) for _, module in below)
+    has_titles = any("layer_title" in vars(module) for _, module in below)
     for name, module in below:
-        if not written:
+        if not has_titles:
             yield module, f"layer {name} {type(module).__name__}"
         elif "layer_title" in vars(module):
             yield module, f"layer {module.layer_title}"

@@ -1,4 +1,4 @@
-"""A run is its directory: made once, written by one process."""
+"""The directory of a run: created once, written by one process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gradcli.train.lock import Lock
 from gradcli.train.log import Log, strict
 from gradcli.train.log_recovery import recover as recover_log
 from gradcli.train.run_start import MOST, NAME, next_start
-from gradcli.train.safetensors_file import Stored
+from gradcli.train.safetensors_file import RawTensor
 from gradcli.train.small_file import read_small
 from gradcli.train.yaml_text import to_yaml
 from gradcli.wording import listed
@@ -52,7 +52,7 @@ class RunDirectory:
         self.checkpoints = path / "checkpoints"
         self._lock = Lock(path / "lock")
         self._log: Log | None = None
-        self._noted = False  # that old checkpoints cannot be removed
+        self._noted = False  # whether a note said that old checkpoints cannot be removed
 
     def __enter__(self) -> RunDirectory:
         return self
@@ -61,7 +61,7 @@ class RunDirectory:
         self.close()
 
     def close(self) -> None:
-        """Close the log and let go of the lock."""
+        """Close the log and release the lock."""
         self._close_log()
         self._lock.release()
 
@@ -84,7 +84,7 @@ class RunDirectory:
     ) -> None:
         """config.yaml and what it extends, as written, and resolved.yaml with every default.
 
-        What lies `beside` it, such as own code, that names by the name of the file alone.
+        Files `beside` it, such as own code, are written under their bare names.
         """
         with _writing(self.path):
             for number, (_, text) in enumerate(sources):
@@ -103,7 +103,7 @@ class RunDirectory:
     def write_evaluation(
         self, record: Mapping[str, object], tensors: Sequence[bytes | memoryview]
     ) -> None:
-        """What the last evaluation saw: first the bytes of its tensors, then evaluation.json."""
+        """The files of the last evaluation: first the tensors, then evaluation.json."""
         with _writing(self.path):
             if tensors:
                 write_file(self.path / EVALUATION[1], tensors)
@@ -111,21 +111,21 @@ class RunDirectory:
             write_text(self.path / EVALUATION[0], text + "\n")
 
     def discard_evaluation(self) -> None:
-        """Remove what an earlier end of the run saw: it goes on, and has other weights.
+        """Remove the evaluation files of a run that goes on: they belong to older weights.
 
-        What cannot be removed says of which step it is.
+        A file that cannot be removed still names its step.
         """
         for name in EVALUATION:
             with contextlib.suppress(OSError):
                 (self.path / name).unlink(missing_ok=True)
 
     def write_fork(self, step: int, manifest: Mapping[str, object]) -> None:
-        """The config of the steps up to here, under another name; then the manifest, which decides.
+        """Save the config of the steps up to here under another name, then the manifest.
 
-        After it the renewed resolved.yaml may come at any time.
+        The manifest decides; the new resolved.yaml may follow at any time.
         """
         with _writing(self.path):
-            later = [one for one in self._before_forks() if one[0] >= step]
+            later = [(at, path) for at, path in self._before_forks() if at >= step]
             _, source = min(later, default=(step, self.path / "resolved.yaml"))
             before = self.path / f"resolved-{step}.yaml"
             if source != before:
@@ -148,30 +148,30 @@ class RunDirectory:
         self._log.write(record)
 
     def status(self, record: dict[str, Any]) -> None:
-        """status.json: what the run is doing, or how it ended.
+        """Write status.json: what the run is doing, or how it ended.
 
-        Only the end is flushed to disk: how far a run came is told by its checkpoints.
+        Only the final status is flushed to disk: its checkpoints show how far a run came.
         """
         metrics = record.get("metrics")
         if metrics is not None:
             record = {**record, "metrics": strict(dict(metrics))}
         now = datetime.now().astimezone().isoformat(timespec="seconds")
-        ended = record["status"] != "running"
-        if ended:
+        final = record["status"] != "running"
+        if final:
             self._flush_log()
         report = {"format": FORMAT, **strict(record), "updated": now}
-        self.write_json("status.json", report, flush=ended)
+        self.write_json("status.json", report, flush=final)
 
     def save(
         self,
         meta: Meta,
-        tensors: Mapping[str, Stored],
+        tensors: Mapping[str, RawTensor],
         keep: int,
         note: Callable[[str], None] | None = None,
     ) -> Path:
-        """A new checkpoint; the pointers move after it stands, and only then old ones go.
+        """Save a checkpoint, then move the pointers, then remove old checkpoints.
 
-        Old ones that cannot go are noted, once, and tried again at the next save.
+        If an old one cannot be removed, a note says so once, and each save tries it again.
         """
         self._flush_log()  # a checkpoint that counts has its lines
         path = checkpoint.write(self.checkpoints, meta, tensors)
@@ -194,29 +194,30 @@ class RunDirectory:
             write_text(self.path / pointer, name + "\n")
 
     def recover(self) -> tuple[str, Checkpoint, list[str]]:
-        """After a crash: stale files away, the newest valid checkpoint, the log cut to its step."""
+        """After a crash: remove stale files, read the newest valid checkpoint, cut the log."""
         if not self.checkpoints.is_dir():
             raise CheckpointError(f"{self.path} has no checkpoint; start the training anew")
         with _writing(self.path):
-            notes = self._without_stale()
-            name, newest, skipped = checkpoint.newest_valid(self.checkpoints)
+            stale = self._remove_stale()
+            name, newest, notes = checkpoint.newest_valid(self.checkpoints)
+            notes += stale
             notes += recover_log(self.path / LOG, newest.meta.step, newest.meta.evaluated)
-        return name, newest, skipped + notes
+        return name, newest, notes
 
     def recover_start(self) -> list[str]:
-        """After a kill before the first checkpoint: stale files away, the log empty."""
+        """After a kill before the first checkpoint: remove stale files, empty the log."""
         with _writing(self.path):
             self.checkpoints.mkdir(exist_ok=True)  # an empty one may be lost in a copy
-            return self._without_stale() + recover_log(self.path / LOG, 0, -1)
+            return self._remove_stale() + recover_log(self.path / LOG, 0, -1)
 
-    def _without_stale(self) -> list[str]:
+    def _remove_stale(self) -> list[str]:
         self._close_log()
         return remove_stale(self.checkpoints) + remove_stale(self.path)
 
     def discard_if_empty(self) -> None:
-        """Remove a run that failed before its first checkpoint; it has nothing to keep.
+        """Remove a run that failed before its first checkpoint.
 
-        What cannot be removed stays: why the run failed matters more.
+        Files that cannot be removed stay: the reason of the failure matters more.
         """
         with contextlib.suppress(OSError):
             if any(self.checkpoints.iterdir()):
@@ -230,7 +231,7 @@ class RunDirectory:
 
 @contextlib.contextmanager
 def _writing(path: Path) -> Iterator[None]:
-    """Turns an OSError into one sentence with the directory and the reason."""
+    """Turn an OSError into an error that names the directory and the reason."""
     try:
         yield
     except OSError as error:
@@ -260,7 +261,7 @@ def create(runs: Path, name: str) -> RunDirectory:
 
 
 def _remove_empty(folders: Iterable[Path]) -> None:
-    """Take back what was made, innermost first; a folder in which something lies stays."""
+    """Remove new folders, innermost first; one that is not empty stays."""
     for folder in folders:
         with contextlib.suppress(OSError):
             (folder / "lock").unlink(missing_ok=True)
@@ -268,7 +269,7 @@ def _remove_empty(folders: Iterable[Path]) -> None:
 
 
 def _exclusive(runs: Path, parent: Path) -> Path:
-    """Two starts in one second each get their own: mkdir fails where a directory stands."""
+    """Make a folder of this start's own: of two starts in one second, mkdir fails for one."""
     start = next_start(runs, parent.name)
     for _ in range(MOST):
         path = parent / start.folder
@@ -282,7 +283,7 @@ def _exclusive(runs: Path, parent: Path) -> Path:
 
 
 def is_unsaved(path: Path) -> bool:
-    """Whether a run never had a checkpoint: it has only just begun, or was killed before."""
+    """Whether a run never had a checkpoint: it has just begun, or was killed early."""
     return not checkpoint.names(path / "checkpoints") and not os.path.lexists(path / "last")
 
 
@@ -311,8 +312,8 @@ def best_and_last(path: Path) -> tuple[int | None, int | None]:
 def checkpoint_name(path: Path, which: str | None) -> str | None:
     """The file of the checkpoint called `best`, `last`, a step or a file name.
 
-    None means the best where the run keeps one, else the last; it is also the answer where a run
-    whose pointer is gone must be asked for its newest valid checkpoint.
+    For None it is the best if the run keeps one, else the last. The result is None if the pointer
+    to the last one is lost; then the caller looks for the newest valid checkpoint.
     """
     if which is None:
         which = "last" if read_pointer(path, "best") is None else "best"
@@ -326,7 +327,7 @@ def checkpoint_name(path: Path, which: str | None) -> str | None:
         return None
     directory = path / "checkpoints"
     if name is None or checkpoint.step_of(name) is None or not (directory / name).exists():
-        steps = ", ".join(str(checkpoint.step_of(one)) for one in checkpoint.names(directory))
+        steps = ", ".join(str(checkpoint.step_of(file)) for file in checkpoint.names(directory))
         notes = ("choose best, last or one of these steps",) if which not in POINTERS else ()
         if which == "best":
             notes = ("a best one is kept where train.best names a figure, or train.early_stop",)
@@ -352,7 +353,7 @@ def find_checkpoint(path: Path, which: str | None) -> tuple[str, Checkpoint]:
     try:
         return name, checkpoint.read(directory / name)
     except CheckpointError as error:
-        error.notes += _others(directory, name)
+        error.notes += _alternatives(directory, name)
         raise
 
 
@@ -372,9 +373,9 @@ def check_newest(path: Path, which: str) -> None:
         )
 
 
-def _others(directory: Path, name: str) -> tuple[str, ...]:
-    """What can be used in place of a checkpoint that cannot."""
-    steps = [str(checkpoint.step_of(one)) for one in checkpoint.names(directory) if one != name]
+def _alternatives(directory: Path, name: str) -> tuple[str, ...]:
+    """A note on the other checkpoints, for one that cannot be read."""
+    steps = [str(checkpoint.step_of(file)) for file in checkpoint.names(directory) if file != name]
     if not steps:
         return ()
     return (f"other checkpoints: --checkpoint {listed(steps, 5, ' or ')}",)

@@ -1,4 +1,4 @@
-"""Room on the disk for the checkpoints to come, looked at before the first step."""
+"""Check before the first step that the disk has room for the checkpoints to come."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from gradcli.errors import CheckpointError, RunError
 from gradcli.train.checkpoint import names
-from gradcli.train.safetensors_file import Stored
+from gradcli.train.safetensors_file import RawTensor
 from gradcli.train.state import dtype_name
 from gradcli.wording import byte_size, quantity
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 LEAST_KEPT = 2  # of the newest, whatever `train.keep` says
 
 
-def outlines(tensors: Mapping[str, Tensor]) -> dict[str, Stored]:
-    """Types and shapes of what a checkpoint is to hold, without the numbers."""
+def outlines(tensors: Mapping[str, Tensor]) -> dict[str, RawTensor]:
+    """The types and shapes of a checkpoint's tensors, without the numbers."""
     return {
-        name: Stored(dtype_name(tensor), tuple(tensor.shape), b"")
+        name: RawTensor(dtype_name(tensor), tuple(tensor.shape), b"")
         for name, tensor in tensors.items()
     }
 
@@ -56,9 +56,9 @@ def _saves(settings: Settings, watches: bool, begin: int, end: int, per_epoch: i
 
 
 def check_room(folder: Path, size: int, files: int, keep: int) -> None:
-    """Raise where the disk says that so many checkpoints of a size do not fit beside the rest.
+    """Raise if so many checkpoints of a size do not fit on the disk.
 
-    Those that lie in the folder already count: they are replaced.
+    Checkpoints already in the folder count as room: they are replaced.
 
     Raises:
         RunError: E703, with what is needed and what is free.

@@ -1,4 +1,4 @@
-"""How a job's batches are cut for several ranks: into how many parts, and which are too few.
+"""Divide a job's batches among several ranks, and check that there are enough parts.
 
 The number of ranks chooses `train.micro_batch` where the config leaves it out, and nothing else. A
 run keeps it in resolved.yaml: its first launch decides the bits, on however many ranks it goes on.
@@ -23,7 +23,7 @@ _CURES = ("set train.micro_batch", "or use group norm, which looks at each sampl
 
 
 def divide_batches(job: Job, ranks: int, note: Callable[[str], None]) -> Job:
-    """A new run's job with a `micro_batch` for so many ranks; what there is to say goes to `note`.
+    """A new run's job with a `micro_batch` for so many ranks; remarks go to `note`.
 
     Raises:
         ConfigError: E802, there are fewer parts than ranks, or batch norm would see one sample.
@@ -49,14 +49,14 @@ def divide_batches(job: Job, ranks: int, note: Callable[[str], None]) -> Job:
 
 
 def with_parts(settings: Settings, samples: int, ranks: int) -> Settings:
-    """With a `micro_batch` of a part for each of so many ranks, where it is left out."""
+    """The settings with a `micro_batch` that gives each rank a part, if none is set."""
     if ranks == 1 or settings.micro_batch is not None:
         return settings
     return replace(settings, micro_batch=-(-min(settings.batch, samples) // ranks))
 
 
 def check_parts(job: Job, ranks: int, note: Callable[[str], None]) -> None:
-    """Whether the parts of the job's batches are enough for so many ranks.
+    """Check that the job's batches have enough parts for so many ranks.
 
     Raises:
         ConfigError: E802, there are fewer parts than ranks, or batch norm would see one sample.
@@ -87,12 +87,12 @@ def check_parts(job: Job, ranks: int, note: Callable[[str], None]) -> None:
         )
     if job.settings.reduce == "library":
         note("train.reduce: library: the last bits of the weights depend on the number of ranks")
-    if any(isinstance(one, nn.BatchNorm1d | nn.BatchNorm2d) for one in job.model.modules()):
+    if any(isinstance(module, nn.BatchNorm1d | nn.BatchNorm2d) for module in job.model.modules()):
         _check_batch_norm(job, portion, note)
 
 
 def _cure(portion: int, *, whole: bool) -> str:
-    """What gives a batch more parts than it has, of so many samples each."""
+    """How to give a batch more parts, each of which has `portion` samples now."""
     if whole:
         return "or cut the batch: -s train.micro_batch=M"
     if portion == 1:
@@ -101,7 +101,7 @@ def _cure(portion: int, *, whole: bool) -> str:
 
 
 def _check_batch_norm(job: Job, portion: int, note: Callable[[str], None]) -> None:
-    """Batch norm uses the mean and variance of a part."""
+    """Check the sizes of the parts for batch norm, which uses the statistics of a part."""
     if 1 in _sizes(job, portion):
         raise say_once(
             ConfigError(
@@ -119,7 +119,7 @@ def _check_batch_norm(job: Job, portion: int, note: Callable[[str], None]) -> No
 
 
 def _sizes(job: Job, portion: int) -> Iterator[int]:
-    """Those of the parts of an epoch's batches, but for equal ones."""
+    """The different sizes of the parts of an epoch's batches."""
     yield portion
     for batch in _batches(job):
         yield batch % portion or portion
@@ -133,7 +133,7 @@ def _batches(job: Job) -> list[int]:
 
 def _text(job: Job) -> str:
     first, *rest = _batches(job)
-    return quantity(first, "sample") + "".join(f", the last of an epoch {one}" for one in rest)
+    return quantity(first, "sample") + "".join(f", the last of an epoch {size}" for size in rest)
 
 
 def _batch(job: Job) -> int:

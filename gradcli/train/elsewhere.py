@@ -10,7 +10,7 @@ from typing import Any
 from gradcli.train.checkpoint import Checkpoint, Meta
 from gradcli.train.directory import RunDirectory
 from gradcli.train.report import Result
-from gradcli.train.safetensors_file import Stored
+from gradcli.train.safetensors_file import RawTensor
 
 
 class DirectoryElsewhere(RunDirectory):
@@ -54,7 +54,7 @@ class DirectoryElsewhere(RunDirectory):
     def save(
         self,
         meta: Meta,
-        tensors: Mapping[str, Stored],
+        tensors: Mapping[str, RawTensor],
         keep: int,
         note: Callable[[str], None] | None = None,
     ) -> Path:
@@ -76,26 +76,26 @@ class DirectoryElsewhere(RunDirectory):
 class SilentReporter:
     """A reporter of a rank that nobody watches."""
 
-    def started(self, run: str, step: int, total: int, per_epoch: int) -> None:
+    def on_start(self, run: str, step: int, total: int, per_epoch: int) -> None:
         """Nothing."""
 
-    def step(self, step: int, loss: float, rate: float) -> None:
+    def on_step(self, step: int, loss: float, rate: float) -> None:
         """Nothing."""
 
-    def skipped(self, step: int, why: str) -> None:
+    def on_skip(self, step: int, why: str) -> None:
         """Nothing."""
 
-    def evaluated(self, step: int, metrics: Mapping[str, float]) -> None:
+    def on_evaluation(self, step: int, metrics: Mapping[str, float]) -> None:
         """Nothing."""
 
-    def sampled(self, step: int, prompt: str, text: str) -> None:
+    def on_sample(self, step: int, prompt: str, text: str) -> None:
         """Nothing."""
 
-    def saved(self, step: int, path: str) -> None:
+    def on_save(self, step: int, path: str) -> None:
         """Nothing."""
 
     def note(self, text: str) -> None:
         """Nothing."""
 
-    def finished(self, result: Result) -> None:
+    def on_finish(self, result: Result) -> None:
         """Nothing."""

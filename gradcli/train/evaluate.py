@@ -1,7 +1,7 @@
 """Evaluation: every sample once, in order; states of batches merged, one figure at the end.
 
-Ranks share the batches. What a batch gives goes to all of them, and each merges in the order of the
-batches: nobody pads, and any number of ranks has the figures of one.
+Ranks share the batches. The values of each batch go to all ranks, and each rank merges them in the
+order of the batches: there is no padding, and any number of ranks gets the figures of one.
 """
 
 from __future__ import annotations
@@ -28,20 +28,21 @@ ROWS = 16  # batches between two looks at signals
 
 
 class Cancelled(Exception):  # noqa: N818 -- a way out, not an error
-    """A signal asked for an end; the evaluation is dropped, no figure of it is used."""
+    """A signal stopped the evaluation; none of its figures is used."""
 
 
-class LookFault(Exception):  # noqa: N818 -- named like what it tells
-    """On some rank a batch could not be evaluated with a look at it; all ranks raise this."""
+class LookFault(Exception):  # noqa: N818 -- not the error itself
+    """On some rank the close look at a batch failed; all ranks raise this."""
 
 
 class Evaluation:
-    """The figures of a split, captured: its programs serve every evaluation of a training.
+    """Computes the figures of a split; its captured programs serve all evaluations of a training.
 
     Attributes:
         tables: figures of the latest run that are more than one number.
-        looks: whether each batch is seen closely too.
-        trouble: why the look of the latest run has no worth, on ranks; else it raises that.
+        looks: whether it takes a close look at each batch too.
+        trouble: why the close look of the latest run failed on this rank; one rank alone raises
+            the error instead.
     """
 
     def __init__(
@@ -53,9 +54,9 @@ class Evaluation:
         look: CloseLook | None = None,
         capture: Callable[..., Captured] = engine.capture,
     ) -> None:
-        """Make nothing yet; the batches are shared by the ranks of a group: all that joined.
+        """Prepare the evaluation; the ranks of `group`, by default all, share the batches.
 
-        A `look` sees each batch too; that changes no figure.
+        A `look` gets each batch too; that changes no figure.
         """
         self._job = job
         self._group = group or distributed.group()
@@ -65,13 +66,13 @@ class Evaluation:
         self.looks = look is not None
         self.tables: dict[str, Table] = {}
         self.trouble = ""
-        # A batch that cannot be captured is no news here: the training step says so.
+        # No note on a batch that cannot be captured: the training step gives it.
         self._batch = capture(
             _states_of(job, split, look), on_refusal=lambda _: None, eager=not job.settings.capture
         )
 
     def run(
-        self, asked: Callable[[], bool] = lambda: False, limit: int | None = None
+        self, stop: Callable[[], bool] = lambda: False, limit: int | None = None
     ) -> dict[str, float]:
         """`{name.loss: ..., name.accuracy: ...}` over the split, or its first `limit` samples."""
         size = min(self._size, limit or self._size)
@@ -84,7 +85,7 @@ class Evaluation:
         try:
             first = 0
             for rows in stretches(size, job.settings.batch, ROWS * self._group.size):
-                if asked():
+                if stop():
                     raise Cancelled
                 batches = self._values(first, rows)
                 for begin in range(0, rows.shape[0], ROWS):
@@ -99,30 +100,29 @@ class Evaluation:
         finally:
             job.model.train()
         figures = {"loss": loss / size, **states.finish()}
-        named = {f"{self._name}.{metric}": figure for metric, figure in figures.items()}
-        self.tables = {name: one for name, one in named.items() if isinstance(one, list)}
-        return {name: one for name, one in named.items() if not isinstance(one, list)}
+        by_name = {f"{self._name}.{metric}": figure for metric, figure in figures.items()}
+        self.tables = {name: value for name, value in by_name.items() if isinstance(value, list)}
+        return {name: value for name, value in by_name.items() if not isinstance(value, list)}
 
     def _values(self, first: int, rows: Tensor) -> Any:
-        """What batches `first`, `first` + 1, ... give, stacked; rank b mod N makes batch b."""
+        """The stacked values of the batches from `first` on; rank b mod N computes batch b."""
         size, rank = self._group.size, self._group.rank
         if size == 1:
             return self._batch.scan(rows)
         begin = (rank - first) % size
         own = rows[begin::size].contiguous()
-        piece = self._piece(own) if own.shape[0] else b""
-        pieces = self._group.all_gather(piece, "an evaluation")
-        values = [unpack(one) for i in range(size) if (one := pieces[(first + i) % size])]
-        faults = [one["fault"] for one in values if "fault" in one]
+        own_piece = self._piece(own) if own.shape[0] else b""
+        pieces = self._group.all_gather(own_piece, "an evaluation")
+        values = [unpack(piece) for i in range(size) if (piece := pieces[(first + i) % size])]
+        faults = [value["fault"] for value in values if "fault" in value]
         if faults:
             raise LookFault(faults[0])
         return interleave(values)
 
     def _piece(self, rows: Tensor) -> bytes:
-        """What these batches give, as bytes; or, where they are looked at, a fault of theirs.
+        """The values of these batches as bytes, or the error of a close look at them.
 
-        A fault goes to the other ranks in place of what they wait for, so that all may evaluate
-        again without a look.
+        The other ranks wait for the bytes; the error tells them to evaluate again without a look.
         """
         try:
             return pack(self._batch.scan(rows))
@@ -132,7 +132,7 @@ class Evaluation:
             return pack({"fault": f"{type(error).__name__}: {error}"})
 
     def _take(self, look: CloseLook, first: int, each: Mapping[str, Tensor]) -> None:
-        """Let the look note what came of some batches; a rank among others goes on in any case."""
+        """Pass the values of some batches to the look; one of several ranks goes on if it fails."""
         if self._group.size == 1:
             look.take(first, each)
         elif not self.trouble:
@@ -150,10 +150,10 @@ class States:
         self._states: dict[str, list[State]] = {name: [] for name in metrics}
 
     def add(self, stacked: Mapping[str, State], batches: int) -> None:
-        """Go on with the states of the next batches, each tensor of them stacked."""
+        """Merge the states of the next batches, whose tensors are stacked."""
         with engine.device("cpu"):
             for name, metric in self._metrics.items():
-                columns = {key: _column(one, batches) for key, one in stacked[name].items()}
+                columns = {key: _column(value, batches) for key, value in stacked[name].items()}
                 states = self._states[name]
                 states.append(metric.merge_columns(columns))
                 if len(states) > 1 and not metric.grows:
@@ -162,7 +162,9 @@ class States:
     def finish(self) -> dict[str, float | Table]:
         """The figure of each metric."""
         with engine.device("cpu"):
-            return {name: one.finish(self._state(name)) for name, one in self._metrics.items()}
+            return {
+                name: metric.finish(self._state(name)) for name, metric in self._metrics.items()
+            }
 
     def _state(self, name: str) -> State:
         states = self._states[name]
@@ -170,7 +172,7 @@ class States:
 
 
 def _column(value: Any, batches: int) -> Sequence[Any]:
-    """What each batch has: tensors on the CPU, numbers where they have no dimensions."""
+    """The value of each batch: a tensor on the CPU, or a number if it has no dimensions."""
     if not isinstance(value, engine.Tensor):
         return [value] * batches
     if value.ndim == 1:
@@ -182,7 +184,7 @@ def _column(value: Any, batches: int) -> Sequence[Any]:
 def _states_of(
     job: Job, split: Split, look: CloseLook | None
 ) -> Callable[[Tensor], dict[str, Any]]:
-    """For the indices of a batch: its mean loss, the state of each metric, what a look sees."""
+    """A function of a batch's indices: its mean loss, metric states and values for a look."""
 
     @engine.no_grad()
     def states(indices: Tensor) -> dict[str, Any]:
@@ -190,18 +192,20 @@ def _states_of(
         with precision.forward(job.settings):
             outputs = job.model(inputs)
             answers = job.answers(outputs)
-            found = {name: one.state(answers, targets) for name, one in job.metrics.items()}
+            metric_states = {
+                name: metric.state(answers, targets) for name, metric in job.metrics.items()
+            }
             loss = job.loss(outputs, targets)
-        seen = {} if look is None else {"each": look.of_batch(answers, targets)}
-        return {"loss": loss, "states": found, **seen}
+        look_values = {} if look is None else {"each": look.of_batch(answers, targets)}
+        return {"loss": loss, "states": metric_states, **look_values}
 
     return states
 
 
 def _rows(batches: Any, begin: int, end: int) -> Any:
-    """Some of the rows of what is stacked."""
+    """Rows `begin` to `end` of stacked values."""
     if isinstance(batches, dict):
-        return {key: _rows(one, begin, end) for key, one in batches.items()}
+        return {key: _rows(value, begin, end) for key, value in batches.items()}
     return batches[begin:end] if isinstance(batches, engine.Tensor) else batches
 
 
@@ -218,5 +222,5 @@ def stretches(size: int, batch: int, count: int = ROWS) -> Iterator[Tensor]:
 def metric_names(job: Job) -> list[str]:
     """Every figure of one number that this job's evaluations can give."""
     splits = [name for name in ("val", "test") if name in job.dataset.splits]
-    names = ["loss", *(name for name, one in job.metrics.items() if not one.table)]
+    names = ["loss", *(name for name, metric in job.metrics.items() if not metric.table)]
     return [f"{split}.{metric}" for split in splits for metric in names]

@@ -1,6 +1,6 @@
-"""evaluation.json and evaluation.safetensors: what the last evaluation of a training saw.
+"""evaluation.json and evaluation.safetensors: results of the last evaluation of a training.
 
-A report is made of them without the data. They are worth less than the run: whatever goes wrong
+A report needs only them, not the data. A training matters more than they do: whatever goes wrong
 with them is a warning.
 """
 
@@ -19,7 +19,7 @@ from gradcli.train.directory import EVALUATION
 from gradcli.train.evaluate import Evaluation
 from gradcli.train.json_file import FORMAT
 from gradcli.train.log import strict
-from gradcli.train.safetensors_file import Stored, encode_header, layout
+from gradcli.train.safetensors_file import RawTensor, encode_header, layout
 from gradcli.train.state import bytes_of, dtype_name
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def write_evaluation(
     metrics: Mapping[str, float],
     note: Callable[[str], None],
 ) -> None:
-    """Both files of a run, of the weights of `step`; what stands in the way is told in a note."""
+    """Write both files for the weights of `step`; a failure becomes a note."""
     if sight is None:
         return
     try:
@@ -51,18 +51,18 @@ def write_evaluation(
         encoded = _encoded(tensors, step, sight.split) if tensors else []
         directory.write_evaluation(record, encoded)
     except Exception as error:  # of the user's own code too: no reason to lose a training
-        why = error.message if isinstance(error, GradcliError) else _named(error)
+        why = error.message if isinstance(error, GradcliError) else _describe(error)
         directory.discard_evaluation()
         note(f"warning: {EVALUATION[0]} is not written: {why}")
 
 
 def obstacle(job: Job) -> str:
-    """Why the files could not be made, tried on a few samples without writing; mostly nothing.
+    """Why the files cannot be made, after a try on a few samples; mostly the empty string.
 
-    On a GPU nothing is tried: kernels would be compiled for so few samples alone.
+    It does not try on a GPU, which would compile kernels just for these few samples.
     """
     splits, model = job.dataset.splits, job.model
-    name = next((one for one in ("test", "val") if one in splits), "")
+    name = next((split for split in ("test", "val") if split in splits), "")
     on_cpu = next(model.parameters()).device == "cpu"
     if not name or not on_cpu or job.dataset.facts is None or distributed.size() > 1:
         return ""
@@ -74,28 +74,28 @@ def obstacle(job: Job) -> str:
             sight = look.finish()
             _record(job, sight, figures, stored_tensors(job, sight))
     except Exception as error:  # of the user's own code too
-        return error.message if isinstance(error, GradcliError) else _named(error)
+        return error.message if isinstance(error, GradcliError) else _describe(error)
     finally:
         model.train()
     return ""
 
 
-def _named(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
 def _encoded(tensors: Mapping[str, Tensor], step: int, split: str) -> list[bytes | memoryview]:
-    """The bytes of a safetensors file that says what it belongs to."""
-    stored = {
-        name: Stored(dtype_name(one), tuple(one.shape), bytes_of(one))
-        for name, one in tensors.items()
+    """The bytes of a safetensors file with its step and split."""
+    entries = {
+        name: RawTensor(dtype_name(tensor), tuple(tensor.shape), bytes_of(tensor))
+        for name, tensor in tensors.items()
     }
-    header = encode_header(stored, {"step": str(step), "split": split})
-    return [header, *(stored[name].data for name in layout(stored))]
+    header = encode_header(entries, {"step": str(step), "split": split})
+    return [header, *(entries[name].data for name in layout(entries))]
 
 
 def stored_tensors(job: Job, sight: Sight) -> dict[str, Tensor]:
-    """What is kept of outputs, and the most wrong samples as they were before normalisation."""
+    """The tensors to store: outputs, and the worst samples as they were before normalisation."""
     tensors: dict[str, Tensor] = {}
     if sight.outputs is not None and sight.targets is not None:
         tensors["index"] = engine.tensor(sight.index, dtype=engine.int64, device="cpu")
@@ -109,9 +109,9 @@ def stored_tensors(job: Job, sight: Sight) -> dict[str, Tensor]:
             outputs = sight.answers.reshape(sight.truths.shape)
             pair = {"worst_outputs": outputs, "worst_targets": sight.truths}
             itself = facts.target == facts.input
-            restored = {name: _restored(one, facts) for name, one in pair.items()}
+            restored = {name: _restored(tensor, facts) for name, tensor in pair.items()}
             tensors |= restored if itself else pair
-    return {name: one.contiguous() for name, one in tensors.items()}
+    return {name: tensor.contiguous() for name, tensor in tensors.items()}
 
 
 def _restored(inputs: Tensor, facts: Facts) -> Tensor:
@@ -138,7 +138,7 @@ def _may_be_pictures(inputs: Tensor) -> bool:
 def _record(
     job: Job, sight: Sight, metrics: Mapping[str, float], tensors: Mapping[str, Tensor]
 ) -> dict[str, Any]:
-    """evaluation.json behind its head."""
+    """The fields of evaluation.json after its head."""
     facts = job.dataset.facts
     classes = list(facts.labels) if sight.task == "classes" and facts.labels else None
     values = list(facts.values) if sight.task == "values" and facts.values else None
@@ -160,7 +160,7 @@ def _record(
 
 
 def _worst(facts: Facts, sight: Sight) -> list[dict[str, Any]]:
-    """Each of the most wrong samples: where it stands, how wrong it is, truth and guess."""
+    """A record for each of the worst samples: index, loss, truth and guess."""
     records: list[dict[str, Any]] = []
     for number, (index, loss) in enumerate(sight.worst):
         record: dict[str, Any] = {"index": index, "loss": _finite(loss)}

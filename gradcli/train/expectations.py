@@ -17,9 +17,9 @@ def missed(job: Job, result: Result) -> list[str]:
     if result.status != "finished":
         return []
     return [
-        f"expected {one}, got {result.metrics.get(one.metric, math.nan):g}"
-        for one in job.expect
-        if not one.holds(result.metrics.get(one.metric, math.nan))
+        f"expected {expectation}, got {result.metrics.get(expectation.metric, math.nan):g}"
+        for expectation in job.expect
+        if not expectation.holds(result.metrics.get(expectation.metric, math.nan))
     ]
 
 

@@ -1,4 +1,4 @@
-"""The facts of a run's data out of a checkpoint: each field judged, for a hash proves no origin."""
+"""Read the facts of a run's data from a checkpoint and check each field."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _adapter() -> TypeAdapter[DataFacts]:
 
 
 def facts_of(value: object, source: str) -> DataFacts:
-    """DataFacts from their JSON; the first field that is wrong is named with its checkpoint."""
+    """DataFacts from their JSON; an error names the checkpoint and the first wrong field."""
     from pydantic import ValidationError  # late: a new run reads no checkpoint
 
     version = value.get("version") if isinstance(value, Mapping) else VERSION

@@ -1,4 +1,4 @@
-"""What the first loss of a training says: that of a guess, or that something is too large."""
+"""Compare the first loss of a training with that of a guess."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from gradcli.train.job import Job
 
-TIMES = 3.0  # so much above the loss of a guess the first one is no chance
+TIMES = 3.0  # a first loss this much above that of a guess is no accident
 
 
 def guess_loss(job: Job) -> float | None:
-    """The cross-entropy of the same probability for each class; None of other losses."""
+    """The cross-entropy of equal probabilities for all classes; None for other losses."""
     facts, loss = job.dataset.facts, job.resolved.get("loss")
     name = loss.get("name") if isinstance(loss, dict) else loss
     if name != "cross_entropy" or facts is None:
@@ -22,7 +22,7 @@ def guess_loss(job: Job) -> float | None:
 
 
 def remark(job: Job, loss: float) -> str:
-    """A warning where the loss of a new run's first step is far above a guess; else nothing."""
+    """A warning if the loss of a new run's first step is far above a guess; else empty."""
     guess = guess_loss(job)
     if guess is None or job.begin is not None or loss < TIMES * guess:
         return ""

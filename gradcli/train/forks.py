@@ -1,7 +1,7 @@
-"""Forks: the steps at which a run went on with other values, as its manifest tells them.
+"""Forks: the steps from which on a run has other values, as its manifest lists them.
 
-manifest.json decides: what it names holds, though resolved.yaml may still say the old values after
-a kill. Checkpoints from before a fork belong to the run as those behind it do.
+manifest.json decides: after a kill resolved.yaml may still have the old values. Checkpoints from
+before a fork belong to the run as the later ones do.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ class Fork:
     """Other values from a step on.
 
     Attributes:
-        step: the last one that was made with the old values.
+        step: the last step with the old values.
         keys: what changed, such as optim.lr; a schedule changes as a whole.
-        old: the values up to there, by key; without a value a key is not there.
-        new: the values from there on.
+        old: the values up to the step, by key; lacks a key that had no value.
+        new: the values after the step.
     """
 
     step: int
@@ -35,7 +35,9 @@ class Fork:
     new: dict[str, Any]
 
     def __str__(self) -> str:
-        changes = (f"{key} {_shown(self.old, key)} -> {_shown(self.new, key)}" for key in self.keys)
+        changes = (
+            f"{key} {_format(self.old, key)} -> {_format(self.new, key)}" for key in self.keys
+        )
         return f"a fork at step {self.step}: {', '.join(changes)}"
 
 
@@ -79,7 +81,7 @@ def with_forks(config: Mapping[str, Any], forks: Iterable[Fork]) -> dict[str, An
 
 
 def _section(config: dict[str, Any], path: str) -> dict[str, Any]:
-    """The map at a path, made where it is not there."""
+    """The map at a path; creates what is missing."""
     for step in path.split(".") if path else []:
         inner = config.get(step)
         config[step] = inner = inner if isinstance(inner, dict) else {}
@@ -88,7 +90,7 @@ def _section(config: dict[str, Any], path: str) -> dict[str, Any]:
 
 
 def values_at(config: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:
-    """What a config has at these paths, without those that it does not have."""
+    """The values of a config at those of these paths that it has."""
     values = {}
     for key in keys:
         value: Any = config
@@ -105,38 +107,38 @@ _NOTHING = object()
 def with_changes(forks: Sequence[Fork], step: int, changes: Fork) -> list[Fork]:
     """The forks of a run that goes on from `step` with these changes.
 
-    Forks from `step` on are one with it: no step that still counts was made with their values.
+    Forks from `step` on merge with it: no step that still counts had their values.
     """
     before = [fork for fork in forks if fork.step < step]
     parts = [*forks[len(before) :], changes]
     old = _over([(part.keys, part.old) for part in reversed(parts)])
     new = _over([(part.keys, part.new) for part in parts])
     keys = sorted({key for part in parts for key in part.keys})
-    keys = [key for key in keys if _shown(old, key) != _shown(new, key)]
+    keys = [key for key in keys if _format(old, key) != _format(new, key)]
     if not keys:
         return before
     return [
         *before,
-        Fork(step, keys, *({key: one[key] for key in keys if key in one} for one in (old, new))),
+        Fork(step, keys, *({k: values[k] for k in keys if k in values} for values in (old, new))),
     ]
 
 
 def _over(parts: Iterable[tuple[Iterable[str], Mapping[str, Any]]]) -> dict[str, Any]:
-    """What keys have after each of these, one over the other; some take a value away."""
+    """The values of keys after each of these parts in turn; a part may remove a value."""
     result: dict[str, Any] = {}
-    for keys, said in parts:
+    for keys, values in parts:
         for key in keys:
             result.pop(key, None)
-        result.update(said)
+        result.update(values)
     return result
 
 
 def changes(config: Mapping[str, Any], forks: Sequence[Fork]) -> dict[str, Any]:
-    """What forks change in a config that may lack them, by key; null where a value goes."""
+    """The values that forks change in a config, by key; null for a removed value."""
     keys = sorted({key for fork in forks for key in fork.keys})
     new, old = values_at(with_forks(config, forks), keys), values_at(config, keys)
-    return {key: new.get(key) for key in keys if _shown(new, key) != _shown(old, key)}
+    return {key: new.get(key) for key in keys if _format(new, key) != _format(old, key)}
 
 
-def _shown(values: Mapping[str, Any], key: str) -> str:
+def _format(values: Mapping[str, Any], key: str) -> str:
     return json.dumps(values.get(key))

@@ -1,4 +1,4 @@
-"""A trained model of text goes on with a prompt: characters or bytes, as they are picked."""
+"""Generate text from a prompt with a trained model, piece by piece."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Sampling:
-    """How tokens are picked (see engine.nn.sampling.Sampler), of how many texts, and what ends one.
+    """How to sample tokens (see engine.nn.sampling.Sampler), how many texts, and what ends one.
 
-    Text number i is drawn with the seed `seed` + i. `cache_bf16` keeps keys and values in bfloat16.
-    The texts of `stop` and the tokens of `stop_token` end a text, and the token behind a document
-    does unless `ignore_end`.
+    Text i has the seed `seed` + i. `cache_bf16` stores keys and values in bfloat16. The texts of
+    `stop` and the tokens of `stop_token` end a text, and so does the end-of-document token unless
+    `ignore_end` is set.
     """
 
     tokens: int
@@ -45,10 +45,10 @@ class Sampling:
 
 
 class Texts:
-    """What the model writes behind `prompt`: `how.samples` texts, in one batch.
+    """The continuations of `prompt` that a model writes: `how.samples` texts, in one batch.
 
-    Iterated once, it gives a piece of each text at a time; the same seed gives the same text,
-    whatever others are written with it. Errors begin with `key`, which asked for it.
+    Iterate over it once; each item has a piece of each text. The same seed gives the same text,
+    whatever the rest of the batch. Errors begin with `key`, the option that requested the texts.
     """
 
     def __init__(self, job: Job, prompt: str, how: Sampling, key: str = "--prompt") -> None:
@@ -91,16 +91,16 @@ class Texts:
 
     @property
     def tokens(self) -> int:
-        """How many were picked so far, of all texts, each up to its end."""
+        """How many tokens all texts have so far, each up to its end."""
         return sum(speller.tokens for speller in self._spellers)
 
     def __iter__(self) -> Iterator[list[str]]:
         spellers = self._spellers
         for tokens in precision.each(self._settings, self._rows):
-            yield [one.add(token) for one, token in zip(spellers, tokens, strict=True)]
-            if all(one.ended for one in spellers):
+            yield [speller.add(token) for speller, token in zip(spellers, tokens, strict=True)]
+            if all(speller.at_end for speller in spellers):
                 return
-        yield [one.end() for one in spellers]
+        yield [speller.end() for speller in spellers]
 
 
 def continued(job: Job, prompt: str, how: Sampling, key: str = "--prompt") -> Iterator[str]:
@@ -116,14 +116,14 @@ def remark(job: Job) -> str:
 
 
 def _check_memory(job: Job, how: Sampling, prompt: int) -> None:
-    """Refuse more samples than there is memory for their keys, values and logits.
+    """Check that the keys, values and logits of all samples fit in memory.
 
     Raises:
-        DeviceError: there is not.
+        DeviceError: they do not fit.
     """
     facts = job.dataset.facts
-    layers = [one for one in job.model.modules() if isinstance(one, nn.SelfAttention)]
-    numbers = sum(2 * one.kv_heads * one.head_dim for one in layers)
+    layers = [layer for layer in job.model.modules() if isinstance(layer, nn.SelfAttention)]
+    numbers = sum(2 * layer.kv_heads * layer.head_dim for layer in layers)
     steps = min(facts.input[0], prompt + how.tokens)
     bytes_each = steps * numbers * (2 if how.cache_bf16 else 4) + 8 * prompt * (facts.vocab or 0)
     free = free_memory() if next(job.model.parameters()).device == "cpu" else None

@@ -1,7 +1,7 @@
-"""What a checkout says of its commit, read from the files in .git: no process is started for it.
+"""The commit of a checkout, read from the files in .git without starting a process.
 
-The formats are git's own: gitrepository-layout(5) and gitformat-index(5), versions 2 and 3. What
-cannot be read is not known, and no error.
+The formats are git's own: gitrepository-layout(5) and gitformat-index(5), versions 2 and 3. If a
+file cannot be read the commit is unknown; that is no error.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ def head(folder: Path) -> str | None:
     """The commit that is checked out in a folder, or in the nearest one above it."""
     try:
         here = folder.absolute()  # fails where the current folder was removed
-        root = next((one for one in (here, *here.parents) if (one / ".git").exists()), None)
+        root = next((path for path in (here, *here.parents) if (path / ".git").exists()), None)
         return _head(_inside(root)) if root else None
     except (OSError, ValueError):
         return None
 
 
 def commit(root: Path) -> str | None:
-    """The commit of the checkout in `root`, "-dirty" behind it where files differ from the index.
+    """The commit of the checkout in `root`, with "-dirty" if files differ from the index.
 
-    What is staged and not yet committed is not noticed: that stands in packed objects.
+    It does not notice staged changes: to compare them it would have to read packed objects.
     """
     try:
         inside = _inside(root)
         name = _head(inside)
-        return f"{name}-dirty" if name and _changed(root, inside / "index", len(name)) else name
+        return f"{name}-dirty" if name and _is_dirty(root, inside / "index", len(name)) else name
     except (OSError, ValueError, struct.error):
         return None
 
@@ -68,7 +68,7 @@ def _head(inside: Path) -> str | None:
 
 
 def _branch(folder: Path, name: str) -> Iterator[str]:
-    """What a folder says of a branch: in a file of its own, or packed with the others."""
+    """The hashes of a branch in a folder: in a file of its own, or in packed-refs."""
     if (folder / name).is_file():
         yield _text(folder / name).strip()
     packed = folder / "packed-refs"
@@ -78,17 +78,17 @@ def _branch(folder: Path, name: str) -> Iterator[str]:
 
 
 class _Entry(NamedTuple):
-    """A file of the index: its name, what stat said of it, and the hash of its content."""
+    """A file of the index: its name, its stat values, and the hash of its content."""
 
     name: str
     stat: tuple[int, ...]
     content: bytes
 
 
-def _changed(root: Path, index: Path, digits: int) -> bool:
-    """Whether a file is not as the index has it."""
-    written, entries = index.stat().st_mtime_ns, _entries(index, digits)
-    return any(_differs(f"{root}/{entry.name}", entry, written) for entry in entries)
+def _is_dirty(root: Path, index: Path, digits: int) -> bool:
+    """Whether any file differs from the index."""
+    index_mtime, entries = index.stat().st_mtime_ns, _entries(index, digits)
+    return any(_differs(f"{root}/{entry.name}", entry, index_mtime) for entry in entries)
 
 
 def _entries(index: Path, digits: int) -> Iterator[_Entry]:
@@ -107,8 +107,8 @@ def _entries(index: Path, digits: int) -> Iterator[_Entry]:
         start += (end - start + 8) // 8 * 8
 
 
-def _differs(path: str, entry: _Entry, written: int) -> bool:
-    """Whether a regular file has another content; it is read where its times do not say so."""
+def _differs(path: str, entry: _Entry, index_mtime: int) -> bool:
+    """Whether a regular file has changed; reads it if its times leave that open."""
     if entry.stat[_MODE] & 0o170000 != _REGULAR:
         return False
     try:
@@ -117,8 +117,8 @@ def _differs(path: str, entry: _Entry, written: int) -> bool:
         return True
     if now.st_size != entry.stat[_SIZE]:
         return True
-    changed = entry.stat[_SECONDS] * 10**9 + entry.stat[_NANOSECONDS]
-    if now.st_mtime_ns == changed < written:  # one as old as the index may have changed after it
+    mtime = entry.stat[_SECONDS] * 10**9 + entry.stat[_NANOSECONDS]
+    if now.st_mtime_ns == mtime < index_mtime:  # a file as old as the index may have changed later
         return False
     data = Path(path).read_bytes()
     kind = hashlib.sha1 if len(entry.content) == 20 else hashlib.sha256

@@ -1,7 +1,7 @@
-"""The norm of all gradients as a step has left them, for steps that have no need of it themselves.
+"""The norm of all gradients after a step that does not compute it itself.
 
-What a replayed step leaves lies where it always does, so that a small program of its own reads it
-there. The step is the same with it or without.
+A replayed step always leaves its gradients at the same addresses, so a small program reads them
+there. The step is the same with or without it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ class GradientNorm:
     ) -> None:
         self._parameters = list(parameters)
         self._capture = capture
-        self._captured: list[tuple[Array, Captured]] = []  # by the first gradient that each reads
+        self._captured: list[
+            tuple[Array, Captured]
+        ] = []  # each with the first gradient that it reads
 
     def __call__(self, programs: Callable[[], Sequence[Program | DeviceProgram]] = list) -> float:
         """The norm; one of `programs`, those of the step, may have left the gradients."""
@@ -48,8 +50,8 @@ class GradientNorm:
         return float(captured().item())
 
 
-def _among(grad: Array, others: Iterable[Array | None]) -> bool:
-    return any(grad is one for one in others)
+def _among(grad: Array, candidates: Iterable[Array | None]) -> bool:
+    return any(grad is candidate for candidate in candidates)
 
 
 def norm_of(grads: Sequence[Array]) -> Tensor:

@@ -1,4 +1,4 @@
-"""What a training is made of: plain values that a config fills in and the loop carries out."""
+"""The job of a training: plain values that a config fills in and the loop carries out."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ COMPARISONS: dict[str, Callable[[float, float], bool]] = {
 
 
 class Schedule(Protocol):
-    """What the base learning rate is multiplied by: a function of the step, and of its state.
+    """A factor of the base learning rate: a function of the step, and of the schedule's state.
 
-    The state comes of evaluations alone, and most schedules have none.
+    The state depends only on evaluations, and most schedules have none.
     """
 
     def factor(self, step: int) -> float:
@@ -51,10 +51,10 @@ class Schedule(Protocol):
         """Take note of an evaluation."""
 
     def state_dict(self) -> dict[str, Any]:
-        """What a resumed run must know, fit for JSON."""
+        """The state for a resume, fit for JSON."""
 
     def load_state_dict(self, state: Mapping[str, object]) -> None:
-        """Go on from there."""
+        """Restore the state."""
 
 
 @dataclass(frozen=True)
@@ -101,12 +101,12 @@ class Ema:
 
 @dataclass(frozen=True)
 class Sample:
-    """Text that a model writes behind a prompt at each evaluation.
+    """Text that a model writes after a prompt at each evaluation.
 
     Attributes:
-        prompt: what the text begins with; it is not repeated in it.
-        tokens: how many are written: characters, or bytes.
-        temperature: by which they are drawn; at 0 each is the most probable one.
+        prompt: the beginning of the text; the result does not repeat it.
+        tokens: how many characters or bytes to write.
+        temperature: of the sampling; at 0 each token is the most probable one.
     """
 
     ALONE: ClassVar = "prompt"
@@ -118,9 +118,9 @@ class Sample:
 
 @dataclass(frozen=True)
 class Settings:
-    """The `train:` section: how long, in which portions, and what is watched.
+    """The `train:` section: how long to train, in which batches, and what to watch.
 
-    Fields are the keys, with their types and what they mean.
+    The fields are the keys, with their types and meanings.
     """
 
     batch: Annotated[Batch, "samples per update"]
@@ -229,7 +229,7 @@ class Settings:
 
     @property
     def judge(self) -> Figure | None:
-        """The figure whose best checkpoint is kept and used: `best`, or what may stop the run."""
+        """The figure that chooses the best checkpoint: `best`, or that of early stopping."""
         return self.best or (self.early_stop.metric if self.early_stop else None)
 
 
@@ -291,22 +291,22 @@ class Job:
     """Everything a training needs, built and loaded.
 
     Attributes:
-        loss: takes (outputs, targets) of a batch, gives their mean loss. Targets are in the units
-            of the data; where they are scaled, the model's outputs are too.
-        mass: what targets count in that mean; None where all samples count alike.
-        answers: what the model's outputs say, a score for each class or values in the units of
-            the data: metrics and predictions are of these.
-        outputs: the way back: what the model would give to say these scores or values.
-        metrics: what is measured beside the loss, by the name of the figure.
+        loss: the mean loss of a batch's (outputs, targets). Targets are in the units of the data;
+            if the loss scales them, the model's outputs are on that scale too.
+        mass: the weight of targets in that mean; None if all samples count alike.
+        answers: turns the model's outputs into scores of the classes, or values in the units of
+            the data, for metrics and predictions.
+        outputs: the inverse of `answers`.
+        metrics: the metrics beside the loss, by name.
         optimizer_name: the config's name, kept in checkpoints and compared on resume.
         resolved: the whole config with every default, as plain values.
-        stated: the same without defaults: of a run that an older version began, all that it knew.
+        explicit: the values that the config sets; for a run of an older version, all its values.
         origins: where each value of `resolved` comes from, by its path.
         sources: the config file and the files it extends, as written; the config itself first.
-        code: own Python files by name; copied into the run, where they are run again.
-        begin: gives a new run its pretrained weights, and says so in a line.
-        absent: the classes of which a split has no sample, by its name.
-        fresh: makes the job once more, with its first weights.
+        code: the user's own Python files by name; the run keeps copies and executes those.
+        begin: loads a new run's pretrained weights, and returns a line to show.
+        absent: the classes without a sample in a split, by the split's name.
+        fresh: builds the job again, with its first weights.
         model_layers: one line a layer, as shown by `check`.
     """
 
@@ -324,7 +324,7 @@ class Job:
     outputs: Callable[[Tensor], Tensor] = as_they_are
     expect: tuple[Expectation, ...] = ()
     resolved: Mapping[str, Any] = field(default_factory=dict)
-    stated: Mapping[str, Any] = field(default_factory=dict)
+    explicit: Mapping[str, Any] = field(default_factory=dict)
     origins: Mapping[str, ValueOrigin] = field(default_factory=dict)
     sources: Sequence[tuple[Path, str]] = ()
     code: Mapping[str, str] = field(default_factory=dict)
@@ -334,16 +334,16 @@ class Job:
     model_layers: Sequence[str] = ()
 
     def on_scale(self, scale: TargetScale) -> Job:
-        """The same training, whose model gives targets on a scale."""
+        """The same training with a model that outputs scaled targets."""
         plain = self.loss.plain if isinstance(self.loss, ScaledLoss) else self.loss
         loss = ScaledLoss(plain, scale)
         return replace(self, loss=loss, answers=scale.restored, outputs=scale.scaled)
 
     def as_fitted(self, facts: DataFacts | None, source: str) -> Job:
-        """The same training with what the checkpoint `source` knows of its targets; on their scale.
+        """The same training with the facts on targets, and their scale, of the checkpoint `source`.
 
         Raises:
-            CheckpointError: targets are scaled, and it does not know how.
+            CheckpointError: targets are scaled, and the checkpoint lacks the scale.
         """
         targets = facts.targets if facts else None
         scaled = isinstance(self.loss, ScaledLoss)
@@ -354,14 +354,14 @@ class Job:
             )
         if targets is None:
             return self
-        known = replace(self.dataset.facts, targets=targets)  # type: ignore[call-arg]
-        job = replace(self, dataset=replace(self.dataset, facts=known))
+        new_facts = replace(self.dataset.facts, targets=targets)  # type: ignore[call-arg]
+        job = replace(self, dataset=replace(self.dataset, facts=new_facts))
         return job.on_scale(TargetScale(targets.mean, targets.std)) if scaled else job
 
     def to(self, device: str, memory: int | None = None) -> Job:
-        """The same training on a device: weights, what the optimizer keeps, and data move there.
+        """The same training on a device: moves weights, optimizer state and data there.
 
-        No more than `memory` bytes are to be used there, if there is such a limit.
+        It uses at most `memory` bytes there, if that is given.
         """
         if device == "cpu":
             return self

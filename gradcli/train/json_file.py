@@ -24,7 +24,7 @@ def decoded(text: str | bytes) -> Any:
     """
     value = json.loads(text)
     level, depth = [value], 0
-    while level := [inner for one in level for inner in _inside(one)]:
+    while level := [inner for outer in level for inner in _inside(outer)]:
         depth += 1
         if depth > DEEPEST:
             raise RecursionError(f"nested deeper than {DEEPEST} levels")

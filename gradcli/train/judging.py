@@ -1,4 +1,4 @@
-"""What an evaluation changes: the best so far, and for how long nothing has improved."""
+"""Judge an evaluation: the best so far, and how long nothing has improved."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def judge(job: Job, before: Meta, figures: Mapping[str, float]) -> Meta:
-    """Where the run stands behind an evaluation; the schedule sees its figures too."""
+    """The run's metadata after an evaluation; passes the figures to the schedule too."""
     job.schedule.watch(figures)
     metrics = strict(dict(figures))
     nonfinite = metrics.pop("nonfinite", {})
@@ -44,7 +44,7 @@ def judge(job: Job, before: Meta, figures: Mapping[str, float]) -> Meta:
 
 
 def best_as_json(job: Job, meta: Meta) -> dict[str, Any] | None:
-    """The best so far, for status.json; None where nothing is judged, or nothing was yet."""
+    """The best so far, for status.json; None if there is none."""
     best = meta.best
     if best is None:
         return None
@@ -59,7 +59,7 @@ def is_stale(job: Job, meta: Meta) -> bool:
 
 
 def latest_figures(meta: Meta) -> dict[str, float]:
-    """The figures of the last evaluation; NaN where a checkpoint does not say what one is."""
+    """The figures of the last evaluation; NaN for one that an old checkpoint leaves open."""
     return {
         key: _odd(meta.nonfinite.get(key)) if value is None else value
         for key, value in meta.metrics.items()

@@ -1,6 +1,6 @@
-"""The order of an epoch of many samples: each place says by itself which sample it has.
+"""The order of an epoch of many samples, computed for each place by itself.
 
-A list of all samples would outgrow memory before the samples do, which may be mapped. So an epoch's
+The samples may be mapped, so a list of all of them could outgrow memory. So an epoch's
 order is a keyed bijection: a number below n becomes a pair (left, right), as in division with
 remainder, and each round adds a random function of one half to the other (a Feistel network).
 That gives a number below left x right, which is hardly more than n; where it is n or more, the
@@ -20,7 +20,7 @@ _WIDTHS = 256  # so many are tried at most, for the product that is nearest to t
 
 
 class LargeOrder:
-    """The order of one epoch, of which places are cut out as of a tensor: `order[first:last]`."""
+    """The order of one epoch; slice it like a tensor: `order[first:last]`."""
 
     def __init__(self, seed: int, epoch: int, samples: int) -> None:
         generator = engine.Generator(seed, purpose="shuffle", step=epoch)
@@ -33,12 +33,12 @@ class LargeOrder:
 
     def __getitem__(self, places: slice) -> Tensor:
         first, last, _ = places.indices(self._samples)
-        numbers = self._mixed(engine.arange(first, last, dtype=engine.int64))
+        numbers = self._mix(engine.arange(first, last, dtype=engine.int64))
         while (outside := numbers.ge(self._samples)).device != "meta" and outside.any().item():
-            numbers = engine.where(outside, self._mixed(numbers), numbers)
+            numbers = engine.where(outside, self._mix(numbers), numbers)
         return numbers
 
-    def _mixed(self, numbers: Tensor) -> Tensor:
+    def _mix(self, numbers: Tensor) -> Tensor:
         """One pass through the rounds."""
         width = self.halves[1]
         left = numbers // width
@@ -52,8 +52,8 @@ class LargeOrder:
 
 
 def halves_of(samples: int) -> tuple[int, int]:
-    """Two numbers about as large as each other, whose product is at least `samples`, and barely."""
+    """Two numbers of similar size whose product is at least `samples`, and hardly more."""
     least = isqrt(samples - 1) + 1
     widths = range(least, least + 1 + min(_WIDTHS, least // 8))
-    left = min(widths, key=lambda width: -samples % width)
-    return left, -(-samples // left)
+    size = min(widths, key=lambda width: -samples % width)
+    return size, -(-samples // size)

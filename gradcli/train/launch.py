@@ -1,4 +1,4 @@
-"""Starting and resuming a run: everything that can fail is tried before the first step."""
+"""Start and resume runs; everything that can fail is tried before the first step."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ PACKAGES = ("click", "PyYAML", "cffi", "tqdm", "pydantic", "safetensors", "jinja
 
 @dataclass(frozen=True)
 class Circumstances:
-    """What the manifest says beside the job: how, where and on what the run was started.
+    """The entries of the manifest that do not come from the job: how and where the run started.
 
     Attributes:
-        config_sha256: of the config as it was written, by which `train --continue` knows its runs;
-            what the start fills in, and later forks, change nothing in it.
-        sets: of checkpoints that will lie on the disk: 2 where the resume is verified.
-        sheet: what plan.json says beside names and shapes, asked for when the run has ended.
+        config_sha256: the hash of the config file's values, by which `train --continue` finds its
+            runs; values filled in at the start and later forks do not change it.
+        sets: how many sets of checkpoints the disk must hold: 2 if the resume is verified.
+        sheet: computes the work and memory for plan.json once the run has ended.
     """
 
     argv: Sequence[str]
@@ -68,7 +68,7 @@ class Circumstances:
 
 
 def preflight(job: Job) -> None:
-    """Try what comes later: length, names of metrics, a sample of text, a batch of each split."""
+    """Try what comes later: length, metric names, a text sample, a batch of each split."""
     steps_per_epoch(job.settings, job.dataset.splits["train"].size)
     _check_metric_names(job)
     try_sample(job)
@@ -81,7 +81,7 @@ def preflight(job: Job) -> None:
 
 
 def _try_report(job: Job, reporter: Reporter) -> None:
-    """Say now what a report would lack at the end: it is no reason not to train."""
+    """Warn if a report would be incomplete at the end; that is no reason not to train."""
     text = obstacle(job)
     if text:
         reporter.note(f"warning: a report will lack what the last evaluation sees: {text}")
@@ -94,12 +94,12 @@ def _check_metric_names(job: Job) -> None:
         ("train.best", job.settings.best),
         ("train.early_stop", stop.metric if stop else None),
     ]
-    judging = [one for one in names_of_run if direction_of(one, job.metrics) != "neither"]
-    val = [one for one in judging if one.startswith("val.")]
+    judging = [name for name in names_of_run if direction_of(name, job.metrics) != "neither"]
+    val = [name for name in judging if name.startswith("val.")]
     during = [(key, name, val) for key, name in choices]
     for key, name, names in [
         *during,
-        *(("expect", one.metric, names_of_run) for one in job.expect),
+        *(("expect", expectation.metric, names_of_run) for expectation in job.expect),
     ]:
         if name is not None and name not in names:
             cure = did_you_mean(name, names, f"known: {listed(names) or 'none'}")
@@ -114,7 +114,7 @@ def start(
     signals: Signals,
     max_steps: int | None = None,
 ) -> Result:
-    """A new run, from its directory to its test figures."""
+    """Start a new run and train it to its end."""
     group = distributed.group()
     job = _on_ranks(job, group, max_steps, reporter, new=True)
     _first_weights(job, group, reporter)
@@ -142,7 +142,7 @@ def start(
 
 
 def _with_files(job: Job, files: Mapping[str, tuple[str, str]], run: Path) -> Job:
-    """The job whose data has files beside its config from now on, such as a tokenizer."""
+    """The job with its data's files, such as a tokenizer, read from the run's directory."""
     if not files:
         return job
     names = {key: name for key, (name, _) in files.items()}
@@ -164,8 +164,8 @@ def resume(
 ) -> Result:
     """Go on from the newest valid checkpoint, exactly as if the run had never stopped.
 
-    These keys may have other values in the job than before: that is a fork. A run that never had a
-    checkpoint goes on from step 0.
+    If the job has new values at these keys, that is a fork. A run without a checkpoint begins again
+    at step 0.
     """
     group = distributed.group()
     job = _on_ranks(job, group, max_steps, reporter, new=False)
@@ -173,31 +173,32 @@ def resume(
         return _begin_again(job, directory, reporter, signals, keys, allow_data_change, max_steps)
     _remark(job, reporter)
     preflight(job)
-    name, found, notes = ranks.recover(group, directory)
+    name, checkpoint, notes = ranks.recover(group, directory)
     length = total_steps(job.settings, job.dataset.splits["train"].size)
-    if found.meta.step > length:
+    meta = checkpoint.meta
+    if meta.step > length:
         raise ConfigError(
-            f"the training would end at step {length}, and the run is at step {found.meta.step}",
+            f"the training would end at step {length}, and the run is at step {meta.step}",
             code="E125",
             notes=("set train.epochs or train.steps to more than that",),
         )
     source = str(directory.checkpoints / name)
     path, before = directory.path, of_run(directory.path)
-    forks = with_changes(before, found.meta.step, _changes_of(found.meta, job, before, keys))
-    notes += check_same(found.meta, job, source, forks, allow_data_change=allow_data_change)
-    notes += changes(found.meta.origin, job)
-    job = job.as_fitted(found.meta.facts, source)
+    forks = with_changes(before, meta.step, _changes_of(meta, job, before, keys))
+    notes += check_same(meta, job, source, forks, allow_data_change=allow_data_change)
+    notes += changes(meta.origin, job)
+    job = job.as_fitted(meta.facts, source)
     trainer = Trainer(job, directory, reporter, signals, max_steps)
     try:
-        trainer.restore(found, source)
+        trainer.restore(checkpoint, source)
     except CheckpointError as error:
         error.notes += (_OF_THE_WEIGHTS,) if keys else ()
         raise
-    notes += _nonfinite(job, name, allow_nonfinite)
+    notes += _check_weights(job, name, allow_nonfinite)
     group.barrier("the start")  # all have read what rank 0 may write anew
     if forks != before:
         notes += [str(fork) for fork in forks if fork not in before]
-        directory.write_fork(found.meta.step, manifest_with(path, forks))
+        directory.write_fork(meta.step, manifest_with(path, forks))
     value_origins.renew(directory, job.origins)
     directory.write_config([], _config_from_here(job, keys))
     for note in notes:
@@ -208,10 +209,10 @@ def resume(
 def _on_ranks(
     job: Job, group: Group, max_steps: int | None, reporter: Reporter, *, new: bool
 ) -> Job:
-    """The job that all ranks are about to make; of a new run, with batches cut for them."""
+    """Check that all ranks have the same job; divide a new run's batches among them."""
     if group.size == 1:
         return job
-    from gradcli.train.agreement import agree_at_start  # whoever is alone does not wait for them
+    from gradcli.train.agreement import agree_at_start  # not needed by one rank
     from gradcli.train.division import check_parts, divide_batches
 
     agree_at_start(group, job, {"--max-steps": max_steps})
@@ -230,17 +231,17 @@ def _begin_again(
     allow_data_change: bool,
     max_steps: int | None,
 ) -> Result:
-    """Begin a run that was killed before its first checkpoint, as it began then.
+    """Begin a run again that was killed before its first checkpoint.
 
-    New values at these keys are no fork, for no step was made with the old ones.
+    New values at these keys are no fork, since there was no step with the old ones.
     """
     path = directory.path
     group = distributed.group()
-    changed = _changed_data(job, path, allow_data_change)
+    data_notes = _check_data(job, path, allow_data_change)
     _first_weights(job, group, reporter)
     _remark(job, reporter)
     preflight(job)
-    notes = [f"{path} has no checkpoint yet: it goes on from step 0", *changed]
+    notes = [f"{path} has no checkpoint yet: it goes on from step 0", *data_notes]
     group.barrier("the start")  # all have read what rank 0 may write anew
     notes += directory.recover_start()
     value_origins.renew(directory, job.origins)
@@ -251,29 +252,29 @@ def _begin_again(
 
 
 def _first_weights(job: Job, group: Group, reporter: Reporter) -> None:
-    """The weights that a run begins with, those of rank 0: it alone needs what they come from."""
+    """Give all ranks the first weights of rank 0; only rank 0 needs the files they come from."""
     if job.begin is not None:
         reporter.note(ranks.of_first(group, job.begin))
     ranks.take_from_first(group, all_tensors(job.model, job.optimizer).values())
 
 
-def _changed_data(job: Job, path: Path, allowed: bool) -> list[str]:
-    """Raise if the data is not that of the manifest, where it says what that is."""
+def _check_data(job: Job, path: Path, allow_change: bool) -> list[str]:
+    """Raise if the data differs from that of the manifest."""
     data = directories.read_manifest(path).get("data")
     if not isinstance(data, dict):
         return []
     return check_same_data(
-        data, format_of(path), job.dataset, allowed, since="the start of the run"
+        data, format_of(path), job.dataset, allow_change, since="the start of the run"
     )
 
 
 def _config_from_here(job: Job, keys: Collection[str]) -> dict[str, Any]:
-    """resolved.yaml as the run goes on: what it said, with the job's values of these keys.
+    """resolved.yaml from here on: the old one, with the job's values at these keys.
 
-    A run of an older version stays without the keys that it did not know, as its checkpoints are.
+    Like its checkpoints, the config of a run of an older version keeps lacking newer keys.
     """
-    stated = job.stated or job.resolved
-    return with_forks(stated, [Fork(0, sorted(keys), {}, values_at(job.resolved, keys))])
+    config = job.explicit or job.resolved
+    return with_forks(config, [Fork(0, sorted(keys), {}, values_at(job.resolved, keys))])
 
 
 _OF_THE_WEIGHTS = (
@@ -282,8 +283,8 @@ _OF_THE_WEIGHTS = (
 
 
 def _changes_of(meta: Meta, job: Job, forks: Sequence[Fork], keys: Collection[str]) -> Fork:
-    """What the job has at some keys, and what the run had there."""
-    old, new = (values_at(one, keys) for one in (config_of(meta, forks), job.resolved))
+    """The fork from the run's values at some keys to the job's."""
+    old, new = (values_at(config, keys) for config in (config_of(meta, forks), job.resolved))
     return Fork(meta.step, sorted(keys), old, new)
 
 
@@ -293,13 +294,13 @@ def _remark(job: Job, reporter: Reporter) -> None:
         reporter.note(text)
 
 
-def _nonfinite(job: Job, name: str, allowed: bool) -> list[str]:
-    """A warning for each weight that holds NaN or infinity; an error unless that is allowed."""
+def _check_weights(job: Job, name: str, allow: bool) -> list[str]:
+    """Raise if a weight holds NaN or infinity; with `allow`, return warnings instead."""
     faults = [
         f"weight {weight} of {name} holds {quantity(count, 'non-finite value')}"
         for weight, count in nonfinite_weights(job.model).items()
     ]
-    if faults and not allowed:
+    if faults and not allow:
         raise NumericsError(
             f"{faults[0]}: training cannot go on from it",
             notes=(
@@ -309,35 +310,35 @@ def _nonfinite(job: Job, name: str, allowed: bool) -> list[str]:
                 "or resume with --allow-nonfinite to go on regardless",
             ),
         )
-    return [f"warning: {one}" for one in faults]
+    return [f"warning: {fault}" for fault in faults]
 
 
-def finished(path: Path, job: Job) -> Result | None:
-    """The result of a run that has nothing left to do for this job, else None.
+def find_result(path: Path, job: Job) -> Result | None:
+    """The result of a run that is complete for this job, else None.
 
-    One whose last checkpoint is damaged or gone has to make it again. On ranks other than 0 the
-    result has the figures alone, of which something may be expected.
+    A run is not complete if its last checkpoint is damaged or missing. On ranks other than 0 the
+    result has only the figures, which `expect:` needs.
     """
     group = distributed.group()
-    result = _finished(path, job) if group.rank == 0 else None
+    result = _read_result(path, job) if group.rank == 0 else None
     figures = ranks.of_first(group, lambda: None if result is None else dict(result.metrics))
     if result is None and figures is not None:
         return Result(str(path), "finished", 0, 0.0, figures)
     return result
 
 
-def _finished(path: Path, job: Job) -> Result | None:
-    status = _written_end(path)
+def _read_result(path: Path, job: Job) -> Result | None:
+    status = _read_final_status(path)
     length = total_steps(job.settings, job.dataset.splits["train"].size)
     if status is None or status["steps"] != length:
         return None
     try:
-        _, found, _ = newest_valid(path / "checkpoints")
+        _, checkpoint, _ = newest_valid(path / "checkpoints")
     except CheckpointError:
         return None
     stop = job.settings.early_stop
-    ended = found.meta.step == length or (stop and found.meta.stale >= stop.patience)
-    if not ended or found.meta.step != status["step"]:
+    complete = checkpoint.meta.step == length or (stop and checkpoint.meta.stale >= stop.patience)
+    if not complete or checkpoint.meta.step != status["step"]:
         return None
     metrics = status["metrics"].items()
     return Result(
@@ -350,14 +351,14 @@ def _finished(path: Path, job: Job) -> Result | None:
         measured_step=status["measured_step"],
         baseline=read_baseline(status.get("baseline")),
         absent=job.absent,
-        skipped=status["skipped"],
+        skipped_steps=status["skipped"],
     )
 
 
-def _written_end(path: Path) -> dict[str, Any] | None:
-    """What status.json says of a finished run; None where it says anything else, or nothing usable.
+def _read_final_status(path: Path) -> dict[str, Any] | None:
+    """status.json of a finished run; None if the run is not finished or the file is unusable.
 
-    Those of older versions lack some keys.
+    Older versions lack some keys.
     """
     status = directories.read_status(path)
     optional = {"metrics": {}, "weights_sha256": "", "skipped": 0}
@@ -373,7 +374,7 @@ def _written_end(path: Path) -> dict[str, Any] | None:
 
 
 def manifest(job: Job, circumstances: Circumstances) -> dict[str, Any]:
-    """How this run came about, as far as it can be known."""
+    """manifest.json of a new run: how it was started, on what machine and data."""
     return {
         "format": FORMAT,
         "name": job.name,

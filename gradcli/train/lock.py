@@ -1,4 +1,4 @@
-"""One writer a run directory: a lock of the kernel's, which a kill cannot leave behind."""
+"""One writer per run directory: a kernel lock, which ends with its process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gradcli.errors import RunError
 
 
 class Lock:
-    """Held from construction to `release`; the loser is told who holds it."""
+    """A lock held from construction to `release`; the error names the process that holds it."""
 
     def __init__(self, path: Path) -> None:
         try:
@@ -28,7 +28,7 @@ class Lock:
         try:
             _take(self._handle)
         except OSError as error:
-            holder = _described(self._handle)
+            holder = _describe_holder(self._handle)
             os.close(self._handle)
             raise RunError(f"{path.parent} is in use by {holder}") from error
         try:
@@ -39,7 +39,7 @@ class Lock:
             raise RunError(f"cannot write in {path.parent}: {error.strerror}") from error
 
     def release(self) -> None:
-        """Let the next one in; the file stays empty, since removing it would race."""
+        """Release the lock; the file stays, empty, since removing it would race."""
         if self._handle >= 0:
             with contextlib.suppress(OSError):
                 os.ftruncate(self._handle, 0)
@@ -48,7 +48,7 @@ class Lock:
 
 
 def _take(handle: int) -> None:
-    """Take the lock, or raise; `is_held` of another process has it for an instant, no longer."""
+    """Take the lock, or raise; tries again, as another process's `is_held` may have it briefly."""
     for pause in (0.002, 0.01):
         with contextlib.suppress(BlockingIOError):
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -58,9 +58,9 @@ def _take(handle: int) -> None:
 
 
 def is_held(path: Path) -> bool:
-    """Whether a living process holds the lock; one that may not be looked at counts as held.
+    """Whether a living process holds the lock; one that cannot be opened counts as held.
 
-    A process that was killed leaves its name in the file, but the kernel lets go of the lock.
+    A killed process leaves its name in the file, but the kernel releases the lock.
     """
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -78,12 +78,12 @@ def is_held(path: Path) -> bool:
 
 
 def _holder() -> bytes:
-    started = datetime.now().astimezone().isoformat(timespec="seconds")
-    return json.dumps({"pid": os.getpid(), "host": platform.node(), "started": started}).encode()
+    start = datetime.now().astimezone().isoformat(timespec="seconds")
+    return json.dumps({"pid": os.getpid(), "host": platform.node(), "started": start}).encode()
 
 
-def _described(handle: int) -> str:
-    """Who holds the lock; the winner of a race writes that an instant after it has won."""
+def _describe_holder(handle: int) -> str:
+    """Describe the process that holds the lock; it writes its name just after taking it."""
     for _ in range(50):
         try:
             values = json.loads(os.pread(handle, 4096, 0))

@@ -35,7 +35,7 @@ class Log:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._named = False  # on the disk
+        self._name_synced = False  # whether the directory entry is on the disk
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         try:
             self._handle = os.open(path, flags, 0o644)
@@ -46,23 +46,23 @@ class Log:
         """Append one line."""
         line = (dump(record) + "\n").encode()
         try:
-            written = os.write(self._handle, line)
+            count = os.write(self._handle, line)
         except OSError as error:
             raise RunError(f"cannot write {self.path}: {error.strerror}") from error
-        if written != len(line):
+        if count != len(line):
             raise RunError(
-                f"cannot write {self.path}: {written} of {quantity(len(line), 'byte')}; disk full?"
+                f"cannot write {self.path}: {count} of {quantity(len(line), 'byte')}; disk full?"
             )
 
     def flush(self) -> None:
         """Make the lines so far last through a power cut, and the file's name with them."""
         try:
             os.fsync(self._handle)
-            if not self._named:
+            if not self._name_synced:
                 sync_directory(self.path.parent)
         except OSError as error:
             raise RunError(f"cannot write {self.path}: {error.strerror}") from error
-        self._named = True
+        self._name_synced = True
 
     def close(self) -> None:
         """Close the file; a closed log stays closed."""

@@ -1,4 +1,4 @@
-"""log.jsonl as a resume needs it: cut to the checkpoint; a damaged one is moved aside whole."""
+"""Recover log.jsonl for a resume: cut it to the checkpoint, and move a damaged one aside."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from gradcli.wording import listed, quantity, verb
 
 BEGIN = b'{"event": "'  # of every line that Log.write writes
 ASCII = re.compile(rb"[ -~]*")
-SHOWN = 5
+MAX_NUMBERS = 5  # of lines, in a message
 
 
 @dataclass
-class _Sorted:
+class _Lines:
     """The lines of a log.
 
     Attributes:
         good: records of steps that the checkpoint holds.
-        later: how many records are of steps that are made again.
-        torn: whether the last line was cut off as it was written.
-        damaged: the numbers of all other lines: no records, or not in the order of the steps.
+        later: how many records belong to steps after the checkpoint.
+        torn: whether the last line was cut off during its write.
+        damaged: the numbers of all other lines: not records, or not in the order of the steps.
     """
 
     good: list[bytes] = field(default_factory=list)
@@ -38,14 +38,14 @@ class _Sorted:
 
 
 def recover(path: Path, step: int, evaluated: int) -> list[str]:
-    """Cut a torn last line and every record after `step`; gives notes on what was done.
+    """Cut a torn last line and every record after `step`; returns notes on the changes.
 
-    A resumed run makes those steps again, evaluates again after `evaluated` and tests again at
-    its end, so that no record comes twice and steps rise. A log with any other damage is kept
-    under another name, and its good lines go on in a new one.
+    A resumed run computes those steps again, evaluates again after `evaluated` and tests again at
+    its end, so no record occurs twice and steps rise. A log with any other damage is renamed, and
+    a new one begins with its good lines.
 
     Raises:
-        OSError: the disk refuses.
+        OSError: the disk fails.
     """
     if not os.path.lexists(path):
         return []
@@ -62,25 +62,25 @@ def recover(path: Path, step: int, evaluated: int) -> list[str]:
     lines = _sort(data, step, evaluated)
     notes = [_cut_note(path, lines, step)] if lines.later or lines.torn else []
     if lines.damaged:
-        notes.append(_damage_note(path, lines, _kept_aside(path, data)))
+        notes.append(_damage_note(path, lines, _copy_aside(path, data)))
     _renew(path, data, b"".join(lines.good))
     return notes
 
 
 def _kind(mode: int) -> str:
-    """What a path is that is no regular file."""
+    """A description of a path that is no regular file; empty for a regular file."""
     if stat.S_ISREG(mode):
         return ""
     names = {stat.S_IFLNK: "a symbolic link", stat.S_IFDIR: "a directory"}
     return names.get(stat.S_IFMT(mode), "no regular file")
 
 
-def _sort(data: bytes, step: int, evaluated: int) -> _Sorted:
-    """Each line where it belongs; a last one that lacks only its line break gets one."""
+def _sort(data: bytes, step: int, evaluated: int) -> _Lines:
+    """Sort the lines; completes a last one that lacks only its line break."""
     *complete, last = data.split(b"\n")
     if _record(last) is not None:
         complete, last = [*complete, last], b""
-    result = _Sorted(torn=bool(last) and _is_torn(last))
+    result = _Lines(torn=bool(last) and _is_torn(last))
     beyond: list[int] = []  # lines of steps after `step`, wrong if one before it follows
     before, newest = set(), 0
     limits = {"eval": evaluated, "sample": evaluated, "test": -1}
@@ -105,7 +105,7 @@ def _sort(data: bytes, step: int, evaluated: int) -> _Sorted:
 
 
 def _record(line: bytes) -> tuple[str, int] | None:
-    """The event and the step of a record; None where a line is none."""
+    """The event and the step of a record; None if the line is not one."""
     try:
         record = json.loads(line.decode("utf-8"), parse_constant=_refuse)
     except (ValueError, RecursionError):
@@ -120,20 +120,20 @@ def _refuse(word: str) -> NoReturn:
 
 
 def _is_torn(line: bytes) -> bool:
-    """Whether that is how a record begins; a power cut leaves NUL bytes and other things."""
+    """Whether a line is the beginning of a record; a power cut may leave NUL bytes instead."""
     begins = line.startswith(BEGIN) or BEGIN.startswith(line)
     return begins and ASCII.fullmatch(line) is not None
 
 
-def _cut_note(path: Path, lines: _Sorted, step: int) -> str:
+def _cut_note(path: Path, lines: _Lines, step: int) -> str:
     if not lines.later:
         return f"cut the torn last line of {path.name}"
     count = lines.later + lines.torn
     return f"cut {quantity(count, 'line')} of {path.name} after step {step}"
 
 
-def _damage_note(path: Path, lines: _Sorted, copy: Path) -> str:
-    numbers, count = listed(map(str, lines.damaged), SHOWN), len(lines.damaged)
+def _damage_note(path: Path, lines: _Lines, copy: Path) -> str:
+    numbers, count = listed(map(str, lines.damaged), MAX_NUMBERS), len(lines.damaged)
     no_records = f"{verb(count, 'is no record', 'are no records')} of this run"
     return (
         f"warning: {path.name} is damaged: {verb(count, 'line', 'lines')} {numbers} {no_records}; "
@@ -142,8 +142,8 @@ def _damage_note(path: Path, lines: _Sorted, copy: Path) -> str:
     )
 
 
-def _kept_aside(path: Path, data: bytes) -> Path:
-    """The file that holds the damaged log; a resume that was killed may have written it."""
+def _copy_aside(path: Path, data: bytes) -> Path:
+    """Copy the damaged log aside, unless a killed resume already did; returns the copy."""
     for copy in _copies(path):
         if _kind(copy.lstat().st_mode) == "" and copy.read_bytes() == data:
             return copy
@@ -165,7 +165,7 @@ def _free_name(path: Path) -> Path:
 
 
 def _renew(path: Path, data: bytes, good: bytes) -> None:
-    """The good lines alone, on the disk; the old file stands until the new one does."""
+    """Reduce the log to its good lines; the old file stays until the new one is on the disk."""
     if data == good:
         return
     if not data.startswith(good):

@@ -1,4 +1,4 @@
-"""The training loop: what is due at a step, then the step; every exit leaves a true status."""
+"""The training loop; however it ends, status.json says so."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gradcli.train import disk, first_loss
 from gradcli.train.baseline import baseline_of
 from gradcli.train.checkpoint import Checkpoint, file_name, size_of
 from gradcli.train.data_watch import DataWatch, look_at
-from gradcli.train.diagnose import Explanation, RefusedStep, explain
+from gradcli.train.diagnose import Explanation, NonfiniteStep, explain
 from gradcli.train.evaluate import Cancelled
 from gradcli.train.evaluation_files import write_evaluation
 from gradcli.train.expectations import missed
@@ -26,7 +26,7 @@ from gradcli.train.pace import Pace
 from gradcli.train.pages import Pages
 from gradcli.train.ranks import Ranks, of_first
 from gradcli.train.report import Reporter, Result
-from gradcli.train.rewind import first_refused
+from gradcli.train.rewind import first_nonfinite
 from gradcli.train.run_meta import continued, meta_of
 from gradcli.train.signals import ending
 from gradcli.train.state import all_tensors, restore, tensors_of, weights_sha256
@@ -45,7 +45,7 @@ SKIPS = 10  # in a row: so many steps that are not finite end a run
 
 
 class Trainer:
-    """Carries a job from a step to its end in a run directory."""
+    """Trains a job in a run directory from its current step to its end."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Trainer:
         sets: int = 1,
     ) -> None:
         self.job = job
-        self._sets = sets  # of checkpoints that are to lie on the disk beside each other
+        self._sets = sets  # of checkpoints that the disk must hold side by side
         self.directory = directory
         self.reporter = reporter
         self.split = job.dataset.splits["train"]
@@ -67,7 +67,7 @@ class Trainer:
         self.meta = meta_of(job)
         self._every = logged_every(job.settings, self.total)
         self._saved = -1
-        self._under_way = 0  # the last of the steps that are made in one go
+        self._under_way = 0  # the last step of the current stretch
         self._step = TrainingStep(job, self.split, reporter.note)
         self._pace = Pace(self._step)
         self._order = order_in(job.settings, self.split, self.per_epoch)
@@ -82,29 +82,29 @@ class Trainer:
         self._texts = TextSamples(job, self._step.average, reporter.note)
         self._began = time.monotonic()
 
-    def restore(self, found: Checkpoint, source: str) -> None:
-        """Go on from a checkpoint: weights, optimizer state, and where the run stood."""
-        restore(found.tensors, self.job.model, self.job.optimizer, source, self._step.average)
-        self.meta = continued(found.meta, self.meta)
+    def restore(self, checkpoint: Checkpoint, source: str) -> None:
+        """Restore weights, optimizer state and progress from a checkpoint."""
+        restore(checkpoint.tensors, self.job.model, self.job.optimizer, source, self._step.average)
+        self.meta = continued(checkpoint.meta, self.meta)
         if self.meta.schedule:
             self.job.schedule.load_state_dict(self.meta.schedule)
-        self._saved = found.meta.step
+        self._saved = checkpoint.meta.step
 
     def run(self) -> Result:
-        """Train to the end; an error or a signal is written into status.json and raised."""
+        """Train to the end; writes an error or a signal into status.json before raising it."""
         if distributed.rank() == 0:
             self._check_room()
         with self._true_status():
             self._status("running")
             self.directory.discard_evaluation()
             run, step = str(self.directory.path), self.meta.step
-            self.reporter.started(run, step, self.total, self.per_epoch)
+            self.reporter.on_start(run, step, self.total, self.per_epoch)
             with contextlib.closing(self._pages):
                 self._train()
             return self._finish()
 
     def _check_room(self) -> None:
-        """Raise where the disk says that the checkpoints to come do not fit."""
+        """Raise if the disk has no room for the checkpoints to come."""
         job, begin = self.job, self._saved + 1
         tensors = disk.outlines(all_tensors(job.model, job.optimizer, self._step.average))
         evaluates = "val" in job.dataset.splits
@@ -115,55 +115,55 @@ class Trainer:
     # The loop.
 
     def _train(self) -> None:
-        """First what is due at this step, then the next step: a resume enters at the top."""
+        """Do what is due at this step, then the next steps; a resume enters at the top."""
         while True:
             self._ranks.settle(self.meta.step)
             self._evaluate_if_due()
-            ended = self.meta.step >= self.end or self._stale()
-            if self._save_due(ended):
+            at_end = self.meta.step >= self.end or self._stale()
+            if self._save_due(at_end):
                 self._save()
                 self._ranks.look()
             if self._ranks.signal is not None:
                 self._leave()
-            if ended:
+            if at_end:
                 return
             self._advance()
 
     def _advance(self) -> None:
-        """The steps up to the next thing that is due, unless a loss is not finite."""
-        done = self.meta.step
-        self._under_way = done + (count := self._stretch(done))
-        indices = self._order.rows(done, count)
-        self._pages.ask(done + count, self.end)
+        """Run the steps up to the next evaluation, checkpoint or line of the log."""
+        start = self.meta.step
+        self._under_way = start + (count := self._stretch(start))
+        indices = self._order.rows(start, count)
+        self._pages.ask(start + count, self.end)
         self._ranks.begin()
         self._pace.begin()
-        progress = self._step.run(done + 1, indices)
+        progress = self._step.run(start + 1, indices)
         self._data.look()
-        self._ranks.count_steps(progress.done)
-        self._pace.count(progress.done, indices.shape[1])
-        for step, loss in enumerate(progress.losses[: progress.done], done + 1):
-            self._made(step, loss)
+        self._ranks.count_steps(progress.count)
+        self._pace.count(progress.count, indices.shape[1])
+        for step, loss in enumerate(progress.losses[: progress.count], start + 1):
+            self._record_step(step, loss)
         self._pace.end()
         if progress.error is not None:
-            self._ended(indices[progress.done], progress)
+            self._handle_error(indices[progress.count], progress)
 
     def _place(self) -> str:
-        """What the ranks are at, for the sentence on one that does not come."""
+        """The current steps, for the error on a rank that does not answer."""
         first, last = self.meta.step + 1, self._under_way
         return f"steps {first:,} to {last:,}" if first < last else f"step {first:,}"
 
-    def _stretch(self, done: int) -> int:
-        """How many steps may be made before anyone looks up."""
+    def _stretch(self, step: int) -> int:
+        """How many steps to run before the next check of what is due."""
         settings = self.job.settings
         periods = [self._every, settings.eval_every or self.per_epoch]
         periods.append(settings.checkpoint_every or self.per_epoch)
-        if done == 0:
+        if step == 0:
             return 1  # the first loss is logged
-        due = min(next_due(done, periods), self._order.alike(done), self.end - done)
-        return max(1, min(self._pages.at_a_time(due), self._ranks.steps_left(done)))
+        due = min(next_due(step, periods), self._order.alike(step), self.end - step)
+        return max(1, min(self._pages.at_a_time(due), self._ranks.steps_left(step)))
 
-    def _made(self, step: int, loss: float) -> None:
-        """Enter a step that was made."""
+    def _record_step(self, step: int, loss: float) -> None:
+        """Log a step and count it."""
         rate = self._step.rates(step)[0]
         if step % self._every == 0 or step == 1:
             epoch = (step - 1) // self.per_epoch
@@ -171,27 +171,25 @@ class Trainer:
             figures |= {"grad_norm": self._step.norm_at(step), **self._pace.take()}
             self._log("step", step, epoch=epoch, **figures, **self._ranks.waiting())
         self._enter(step, self.meta.skipped, 0)
-        self.reporter.step(step, loss, rate)
+        self.reporter.on_step(step, loss, rate)
         if step == 1 and (text := first_loss.remark(self.job, loss)):
             self.reporter.note(text)
 
-    def _enter(self, step: int, skipped: int, row: int) -> None:
+    def _enter(self, step: int, skips: int, row: int) -> None:
         epoch = step // self.per_epoch
-        self.meta = replace(
-            self.meta, step=step, epoch=epoch, skipped=skipped, skipped_in_a_row=row
-        )
+        self.meta = replace(self.meta, step=step, epoch=epoch, skipped=skips, skipped_in_a_row=row)
 
-    def _ended(self, indices: Tensor, progress: Progress) -> None:
-        """Raise what ended the steps; or leave out the one whose figures are not finite."""
+    def _handle_error(self, indices: Tensor, progress: Progress) -> None:
+        """Raise the error that ended the steps, or skip the step that is not finite."""
         assert progress.error is not None
-        figures, step = progress.refused, self.meta.step + 1
+        figures, step = progress.nonfinite, self.meta.step + 1
         if isinstance(progress.error, LostRankError):
             raise progress.error.at(f"step {step:,}") from progress.error
         if figures is None:
             look_at(self.split, indices)
             raise progress.error
         self._step.put_back()
-        explanation = explain(self.job, self._step, RefusedStep(step, indices, figures))
+        explanation = explain(self.job, self._step, NonfiniteStep(step, indices, figures))
         row = self.meta.skipped_in_a_row + 1
         skips = self.job.settings.on_nonfinite == "skip" and row < SKIPS
         why = {"skipped": explanation.error.message} if skips else {}
@@ -205,15 +203,15 @@ class Trainer:
                 self._save()
             raise say_once(self._began_before(explanation, step) or explanation.error)
         self._enter(step, self.meta.skipped + 1, row)
-        self.reporter.skipped(step, explanation.error.message)
+        self.reporter.on_skip(step, explanation.error.message)
 
     def _began_before(self, explanation: Explanation, step: int) -> GradcliError | None:
-        """The error for an earlier step whose gradients nobody looked at, if it was one."""
+        """The error for an earlier step whose gradients were not checked, if there was one."""
         if not explanation.in_weights or self._step.looks:
             return None
         job, where, note = self.job, self.directory.checkpoints, self.reporter.note
         group, ends = distributed.group(), self._ranks.look
-        return first_refused(job, where, self._order, step, note, ends, group)
+        return first_nonfinite(job, where, self._order, step, note, ends, group)
 
     # Evaluation.
 
@@ -232,10 +230,10 @@ class Trainer:
             self.meta = judge(self.job, self.meta, figures)
             entry = {"seconds": self._seconds(), **figures, **self._measuring.tables("val")}
             self._log("eval", step, **entry)
-            self.reporter.evaluated(step, figures)
+            self.reporter.on_evaluation(step, figures)
         if text is not None:
             self._log("sample", step, **text)
-            self.reporter.sampled(step, **text)
+            self.reporter.on_sample(step, **text)
         self._saved = min(self._saved, step - 1)
         self._status("running")
         self._ranks.look()
@@ -243,7 +241,7 @@ class Trainer:
     def _evaluate(
         self, step: int, evaluates: bool
     ) -> tuple[dict[str, float] | None, dict[str, str] | None]:
-        """Figures of the validation split, and text, where there are any, unless a signal comes."""
+        """The figures of the validation split and a text sample, if due; a signal cancels them."""
         try:
             last = step >= self.end
             figures = self._measuring.figures("val", last=last) if evaluates else None
@@ -259,14 +257,14 @@ class Trainer:
 
     # Saving and leaving.
 
-    def _save_due(self, ended: bool) -> bool:
+    def _save_due(self, at_end: bool) -> bool:
         step = self.meta.step
         if self._saved == step:
             return False
         every = self.job.settings.checkpoint_every or self.per_epoch
         best = self.meta.best is not None and self.meta.best.step == step
         request = self._ranks.signal is not None or self._ranks.save
-        return step % every == 0 or ended or best or request
+        return step % every == 0 or at_end or best or request
 
     def _save(self) -> None:
         data = self._data.settle(first=self.meta.step == 0)
@@ -275,16 +273,16 @@ class Trainer:
         self._ranks.same_weights(tensors, meta.step)
         path = self.directory.save(meta, tensors, self.job.settings.keep, self.reporter.note)
         self._saved = meta.step
-        self.reporter.saved(meta.step, str(path))
+        self.reporter.on_save(meta.step, str(path))
         self._status("running")
 
     def _leave(self) -> None:
-        """Raise what the signal asked for; the checkpoint of this step stands."""
+        """Raise the error of the signal; the checkpoint of this step is saved."""
         assert self._ranks.signal is not None
         raise ending(self._ranks.signal, str(self.directory.path), self.meta.step)
 
     def _finish(self) -> Result:
-        """The test split, the hash of the weights, and the last status."""
+        """Evaluate the test split, hash the weights, and write the final status."""
         if self._stale():
             stale = quantity(self.meta.stale, "evaluation")
             self.reporter.note(f"stopped early: no better for {stale}")
@@ -306,7 +304,7 @@ class Trainer:
             measured_step=step,
             baseline=baseline,
             absent=self.job.absent,
-            skipped=self.meta.skipped,
+            skipped_steps=self.meta.skipped,
         )
         self._status(
             result.status,
@@ -314,15 +312,15 @@ class Trainer:
             metrics=metrics,
             measured_step=step,
             baseline=baseline and baseline.as_json(),
-            skipped=result.skipped,
+            skipped=result.skipped_steps,
             weights_sha256=sha256,
             missed=missed(self.job, result),
         )
-        self.reporter.finished(result)
+        self.reporter.on_finish(result)
         return result
 
     def _final_figures(self) -> tuple[dict[str, float], int]:
-        """The figures of the best checkpoint where one is kept, else of the last; and its step."""
+        """The figures of the best checkpoint, or the last if there is no best, and its step."""
         try:
             metrics, step = self._measuring.final(self.meta, self.directory, self.reporter.note)
         except Cancelled:
@@ -333,12 +331,12 @@ class Trainer:
         if test:
             entry = {"seconds": self._seconds(), **test, **self._measuring.tables("test")}
             self._log("test", self.meta.step, measured_step=step, **entry)
-            self.reporter.evaluated(step, test)
-        seen, note = self._measuring.sight, self.reporter.note
-        write_evaluation(self.directory, self.job, seen, step, metrics, note)
+            self.reporter.on_evaluation(step, test)
+        sight, note = self._measuring.sight, self.reporter.note
+        write_evaluation(self.directory, self.job, sight, step, metrics, note)
         return metrics, step
 
-    # What is written down.
+    # Log and status.
 
     def _seconds(self) -> float:
         before = self.meta.seconds
@@ -363,7 +361,7 @@ class Trainer:
 
     @contextlib.contextmanager
     def _true_status(self) -> Iterator[None]:
-        """Whatever ends the run stands in status.json, as far as the disk allows."""
+        """Write whatever ends the run into status.json, as far as the disk allows."""
         try:
             yield
         except BaseException as error:

@@ -1,4 +1,4 @@
-"""What a training measures: its splits as it goes on, and the best weights at its end."""
+"""Evaluate the splits during a training, and the best weights at its end."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 
 class Measuring:
-    """The evaluations of a job; where `must_end`, one is dropped, which raises Cancelled.
+    """The evaluations of a job; raises Cancelled during one if `must_end()`.
 
     Attributes:
-        sight: what the last evaluation saw beside its figures; None on ranks other than 0, and
-            where nothing is evaluated.
+        sight: the close look of the last evaluation; None on ranks other than 0, and if there is
+            nothing to evaluate.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Measuring:
             name: self._evaluation(name) for name in job.dataset.splits if name != "train"
         }
         self.sight: Sight | None = None
-        self._looked = False
+        self._has_looked = False
         self._trouble = ""  # why there is no sight
         last = next((name for name in ("test", "val") if name in self._evaluations), "")
         self._look: CloseLook | None = None
@@ -58,23 +58,23 @@ class Measuring:
             self._look = CloseLook(job, job.dataset.splits[last], last)
 
     def figures(self, split: str, last: bool = False) -> dict[str, float]:
-        """The split's figures, of the average where there is one; perhaps for the `last` time."""
+        """The split's figures, of the average if there is one; at the `last` with a close look."""
         with self._average.in_place() if self._average else contextlib.nullcontext():
             return self._figures_as_loaded(split, last)
 
     def tables(self, split: str) -> dict[str, Table]:
-        """What the latest evaluation of a split gave beside its figures."""
+        """The tables of the latest evaluation of a split."""
         return self._evaluations[split].tables if split in self._evaluations else {}
 
     def final(
         self, meta: Meta, directory: RunDirectory, note: Callable[[str], None]
     ) -> tuple[dict[str, float], int]:
-        """The figures of the best checkpoint where one is kept, else of the last; and its step."""
+        """The figures of the best checkpoint, or the last if there is no best, and its step."""
         best = meta.best
         metrics = latest_figures(meta)
         splits, step, figures = ["test"], meta.step, self.figures
-        if meta.evaluated == step and self._unseen("val"):
-            splits = ["val"]  # nobody knew that it was the last time
+        if meta.evaluated == step and self._must_look("val"):
+            splits = ["val"]  # its latest evaluation did not know that it was the last
         if best is not None and best.step != step and self._load(best, directory, note):
             splits, step, figures = ["val", "test"], best.step, self._figures_as_loaded
         for split in splits:
@@ -85,12 +85,12 @@ class Measuring:
         look_out()
         return metrics, step
 
-    def _unseen(self, split: str) -> bool:
-        """Whether the look is for this split, and nothing was looked at; the same on all ranks."""
-        return self._look is not None and self._look.name == split and not self._looked
+    def _must_look(self, split: str) -> bool:
+        """Whether this split still needs its close look; the same on all ranks."""
+        return self._look is not None and self._look.name == split and not self._has_looked
 
     def _load(self, best: Best, directory: RunDirectory, note: Callable[[str], None]) -> bool:
-        """Put the best checkpoint into the model, to be measured; a damaged one is noted."""
+        """Load the best checkpoint into the model; a note says so if it is damaged."""
         group = distributed.group()
         loaded = of_first(group, lambda: self._read(best, directory, note))
         if loaded:
@@ -126,17 +126,17 @@ class Measuring:
             self._trouble = str(error) if of_all else f"{type(error).__name__}: {error}"
             self._evaluations[split] = self._evaluation(split)
             return self._evaluations[split].run(self._must_end)
-        self._looked = True
+        self._has_looked = True
         if distributed.group().rank == 0:
             self._see(look, self._evaluations[split].trouble)
         return figures
 
     def _evaluation(self, split: str, look: CloseLook | None = None) -> Evaluation:
-        evaluated = self._job.dataset.splits[split]
-        return Evaluation(self._job, evaluated, split, look=look, capture=self._capture)
+        data = self._job.dataset.splits[split]
+        return Evaluation(self._job, data, split, look=look, capture=self._capture)
 
     def _see(self, look: CloseLook, trouble: str) -> None:
-        """Keep what was seen of the weights in the model; a fault of it costs no training."""
+        """Finish the close look at the weights in the model; a failure does not stop the run."""
         self.sight, self._trouble = None, trouble
         if trouble:
             return

@@ -1,4 +1,4 @@
-"""Runs of older versions: what their configs leave out meant something else then."""
+"""Runs of older versions, whose configs had other defaults."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from gradcli.train.facts import facts_of
 if TYPE_CHECKING:
     from gradcli.data import LoadedData
 
-# Of the state that format 1 kept: what DataFacts call it, and what a numeric column was made of.
+# The state of format 1: its keys as DataFacts has them, and the fields of a numeric column.
 SAME = ("labels", "missing", "input", "stored", "mean", "std", "array", "unit")
 FIELDS = {**{name: name for name in SAME}, "vocab": "labels"}
 COLUMN = ("name", "fill", "shift", "scale")
 
 
-def upgraded(config: Mapping[str, Any], written: int) -> dict[str, Any]:
-    """The resolved config of a run of format `written`, with the defaults of then spelled out."""
+def upgrade(config: Mapping[str, Any], version: int) -> dict[str, Any]:
+    """The resolved config of a run of an old format, with its old defaults made explicit."""
     result = dict(config)
-    for path, value in changes(config, written).items():
+    for path, value in changes(config, version).items():
         section, key = path.split(".")
         result[section] = {**result[section], key: value}
     return result
 
 
-def changes(config: Mapping[str, Any], written: int) -> dict[str, Any]:
-    """What this version must be given to do as format `written` did, by key of the config."""
-    if written >= 2:
+def changes(config: Mapping[str, Any], version: int) -> dict[str, Any]:
+    """The values, by key, with which this version does what a run of an old format did."""
+    if version >= 2:
         return {}
     data, train = config.get("data"), config.get("train")
     keys: dict[str, Any] = {}
@@ -46,22 +46,22 @@ def changes(config: Mapping[str, Any], written: int) -> dict[str, Any]:
     return keys
 
 
-def data_of(dataset: LoadedData, written: int) -> tuple[dict[str, str], dict[str, str]]:
-    """The hashes of a dataset as a checkpoint of format `written` has them, and what each is of.
+def data_of(dataset: LoadedData, version: int) -> tuple[dict[str, str], dict[str, str]]:
+    """The hashes of a dataset, and their files, as a checkpoint of this format has them.
 
-    Format 1 knows files by their bare names; of two with one name it has the last.
+    Format 1 has bare file names; of two files with one name it has the last.
     """
     files = {role: f"{role} ({path})" for role, path in dataset.files.items()}
-    if written >= 2:
+    if version >= 2:
         return dict(dataset.sha256), files
     names = _bare_names(dataset)
     hashes = {names[role]: sha256 for role, sha256 in dataset.sha256.items()}
     return hashes, {names[role]: file for role, file in files.items()}
 
 
-def unknown_data(dataset: LoadedData, written: int) -> list[str]:
-    """A note on each file of which a checkpoint of format `written` has no hash."""
-    names = _bare_names(dataset) if written < 2 else {}
+def unknown_data(dataset: LoadedData, version: int) -> list[str]:
+    """A note on each file whose hash a checkpoint of this format lacks."""
+    names = _bare_names(dataset) if version < 2 else {}
     last = {name: role for role, name in names.items()}
     return [
         f"{role} ({shown(dataset.files.get(role, role))}): whether it changed is not known, as "
@@ -76,19 +76,19 @@ def _bare_names(dataset: LoadedData) -> dict[str, str]:
 
 
 def format_of(run: Path) -> int:
-    """The format in which a run was begun; the newest where its manifest does not say."""
-    written = read_manifest(run).get("format")
-    return written if type(written) is int else FORMAT
+    """The format of a run by its manifest, or else the newest."""
+    version = read_manifest(run).get("format")
+    return version if type(version) is int else FORMAT
 
 
 def facts_with_state(facts: Facts, state: Mapping[str, Any], source: str) -> Facts:
-    """What a checkpoint of format 1 had fitted, in place of what its data give now."""
+    """The facts with the values that a checkpoint of format 1 had fitted."""
     if not isinstance(facts, DataFacts):
-        return facts  # of a dataset of a user's own
+        return facts  # of a user's own dataset
     try:
         later = {FIELDS[key]: value for key, value in state.items() if key in FIELDS}
         if "numeric" in state:
-            later["numeric"] = [dict(zip(COLUMN, one, strict=True)) for one in state["numeric"]]
+            later["numeric"] = [dict(zip(COLUMN, row, strict=True)) for row in state["numeric"]]
             pairs = dict(state["category"]).items()
             later["category"] = [{"name": name, "shares": shares} for name, shares in pairs]
         if "context" in state:

@@ -1,4 +1,4 @@
-"""Which samples each step takes: a pure function of the seed and the step."""
+"""The samples of each step: a pure function of the seed and the step."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     Drawing = Callable[[int, int, int], Tensor | LargeOrder]  # of seed, epoch and samples
 
-LISTED = 1 << 22  # samples: the order of more is computed place by place
+MAX_LISTED = 1 << 22  # samples in a listed order; that of more is computed place by place
 
 
 class Order:
@@ -38,12 +38,12 @@ class Order:
         return whole - place if place < whole else 1
 
     def samples(self, step: int, count: int) -> Tensor:
-        """The places of the samples of the next `count` steps that are alike: (count, batch)."""
+        """The indices of the samples of the next `count` steps, all alike: (count, batch)."""
         rows = self.rows(step, count)
         return rows if self._drawing is order_of else rows % self._samples
 
     def rows(self, step: int, count: int) -> Tensor:
-        """The samples, or drawings of them, of the next `count` steps that are alike."""
+        """The samples, or drawings of them, of the next `count` steps, all alike."""
         epoch, place = divmod(step, self._per_epoch)
         if self._epoch is None or self._epoch[0] != epoch:
             self._epoch = (epoch, self._drawing(self._seed, epoch, self._samples))
@@ -63,8 +63,8 @@ def order_in(settings: Settings, split: Split, per_epoch: int) -> Order:
 
 
 def order_of(seed: int, epoch: int, samples: int) -> Tensor | LargeOrder:
-    """The order of an epoch of any number of samples, of which places are cut out."""
-    if samples <= LISTED:
+    """The order of an epoch of any number of samples; slice it for places."""
+    if samples <= MAX_LISTED:
         return epoch_order(seed, epoch, samples)
     from gradcli.train.large_order import LargeOrder  # few have so many samples
 

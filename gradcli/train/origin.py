@@ -38,12 +38,12 @@ def group_of(isa: str, precision: Precision) -> str:
 
 
 def origin_of(job: Job) -> dict[str, str | None]:
-    """What computes this job; texts, None where something is not known.
+    """What computes this job, as texts; None for what is unknown.
 
-    `group` is what gives the same bits: instruction sets of a CPU, or the kind of GPU. `source`,
-    `compiler` and `flags` are the build of the kernels.
+    `group` names all that give the same bits: instruction sets of a CPU, or the kind of GPU.
+    `source`, `compiler` and `flags` describe the build of the kernels.
     """
-    device = kind_of(next((one.device for one in job.model.parameters()), "cpu"))
+    device = kind_of(next((parameter.device for parameter in job.model.parameters()), "cpu"))
     on_cpu = device == "cpu"
     build = asdict(BUILD) if on_cpu else {**asdict(BUILD), "source": _with_gpu(BUILD.source)}
     return {
@@ -72,27 +72,27 @@ def gradcli_commit() -> str | None:
 
 
 def changes(theirs: Mapping[str, Any], job: Job) -> list[str]:
-    """A note where a checkpoint was computed by what may give other bits than are computed now.
+    """A warning if a checkpoint's machine or build may give other bits than this one.
 
-    `theirs` is empty in checkpoints of older versions, of which nothing is known.
+    `theirs` is the checkpoint's origin, empty in checkpoints of older versions.
     """
     ours = origin_of(job)
     other_group = bool(theirs) and _group(theirs, job) != ours["group"]
     was, now = _computer(theirs), _computer(ours)
-    found = [f"{was}, now {now}"] if other_group else []
-    found += _other_build(theirs, ours) if theirs else []
-    if not found:
+    differences = [f"{was}, now {now}"] if other_group else []
+    differences += _other_build(theirs, ours) if theirs else []
+    if not differences:
         return []
     verb = "are" if other_group else "may be"
-    cure = f"; {_cure(theirs, ours, job)}" if other_group and len(found) == 1 else ""
+    cure = f"; {_cure(theirs, ours, job)}" if other_group and len(differences) == 1 else ""
     return [
-        f"warning: the steps so far were computed by {'; '.join(found)}: the bits {verb} others "
-        f"than those of an uninterrupted run{cure}"
+        f"warning: the steps so far were computed by {'; '.join(differences)}: the bits {verb} "
+        f"others than those of an uninterrupted run{cure}"
     ]
 
 
 def _group(theirs: Mapping[str, Any], job: Job) -> object:
-    """The group of what computed a checkpoint at the precision of the job: forks change that."""
+    """The group of a checkpoint's machine at the job's precision, which a fork may change."""
     isa = theirs.get("isa")
     if theirs.get("device") == "cpu" and isa in LIKE_AVX2["float32"]:
         return group_of(str(isa), job.settings.precision)
@@ -100,7 +100,7 @@ def _group(theirs: Mapping[str, Any], job: Job) -> object:
 
 
 def _other_build(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> Iterator[str]:
-    """What differs between two builds of the kernels; of the flags, those that one of them has."""
+    """The differences between two builds of the kernels; of flags, those of only one build."""
     was, now = (origin.get("compiler") for origin in (theirs, ours))
     if was != now:
         yield f"{_brief(was)}, now {_brief(now)}"
@@ -125,8 +125,8 @@ def _cure(theirs: Mapping[str, Any], ours: Mapping[str, Any], job: Job) -> str:
     if not alike:
         return f"this machine cannot give the same bits (it has {', '.join(usable)})"
     isa = theirs["isa"] if theirs.get("isa") in alike else alike[0]
-    moved = "" if ours["device"] == "cpu" else "--device cpu "
-    return f"resume with {moved}--isa {isa} for the same bits"
+    option = "" if ours["device"] == "cpu" else "--device cpu "
+    return f"resume with {option}--isa {isa} for the same bits"
 
 
 def _computer(origin: Mapping[str, Any]) -> str:

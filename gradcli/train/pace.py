@@ -1,4 +1,4 @@
-"""How fast a training goes between two lines of its log, and how long it waited for data."""
+"""Measure the speed of a training and its waits for data, between two lines of the log."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ if TYPE_CHECKING:
 
 
 class Pace:
-    """Counts samples, and the time in which they were learnt from.
+    """Counts samples and the time of their steps.
 
-    Evaluations and saving lie outside `begin` and `end`. Steps that are recorded, and the time that
-    this and the making of their programs takes, are left out: that happens once.
+    Evaluations and saving lie outside `begin` and `end`. Steps that are recorded do not count, nor
+    does the time to record and compile them: that happens once.
     """
 
     def __init__(self, step: TrainingStep) -> None:
@@ -29,20 +29,20 @@ class Pace:
         self._since = time.perf_counter()
 
     def count(self, steps: int, batch: int) -> None:
-        """So many steps of batches of one size were made since."""
+        """Count steps since `begin`, whose batches have one size."""
         before, self._learning = self._learning, self._step.captured.learning
         recorded = self._learning.steps - before.steps
         self._samples += batch * max(0, steps - recorded)
         self._seconds -= self._learning.seconds - before.seconds
 
     def end(self) -> None:
-        """What comes now is not counted."""
+        """Stop counting time."""
         now = time.perf_counter()
         self._seconds += now - self._since
         self._since = now
 
     def take(self) -> dict[str, float]:
-        """For the log: of the time since the latest call; nothing where all was learning."""
+        """Figures for the log, since the latest call; none if all steps were recorded ones."""
         self.end()
         samples, seconds = self._samples, self._seconds
         self._samples, self._seconds = 0, 0.0

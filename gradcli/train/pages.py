@@ -1,4 +1,4 @@
-"""Samples in mapped files, asked for ahead of the steps; nothing where all lie in memory."""
+"""Read samples of mapped files ahead of the steps; does nothing for samples in memory."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ if TYPE_CHECKING:
 
 
 class Pages:
-    """Has the pages of samples read that the next steps need, while others compute."""
+    """Has pages read for the next steps while the current ones compute."""
 
     def __init__(self, split: Split, settings: Settings, per_epoch: int) -> None:
         self._asking: AheadOfSteps | None = None
-        self._asked_until = 0  # all samples of so many steps
+        self._next = 0  # the first step whose samples were not requested
         if hashes.lookouts:  # files are mapped, perhaps of this split
             from gradcli.data.prepared.ahead_of_steps import AheadOfSteps
 
             self._asking = AheadOfSteps.begin(split, engine.arange(1, dtype=engine.int64))
         if self._asking is not None:
-            # Its own, which may be in another epoch than the steps are.
+            # An order of its own, which may be in another epoch than the steps.
             self._order = order_in(settings, split, per_epoch)
             self._ahead = self._asking.steps(settings.batch)
 
     def at_a_time(self, steps: int) -> int:
-        """How many of these steps are made in one go: half as many as are asked for ahead."""
+        """How many of these steps to run in one stretch: half as many as are requested ahead."""
         return steps if self._asking is None else min(steps, (self._ahead + 1) // 2)
 
     def ask(self, step: int, end: int) -> None:
-        """Ask for the samples of some steps from this one on, but not behind the end."""
-        if self._asking is None or self._asked_until > step + self._ahead // 2:
+        """Request the samples of the steps from this one on, up to the end."""
+        if self._asking is None or self._next > step + self._ahead // 2:
             return
-        self._asked_until, until = max(self._asked_until, step), min(step + self._ahead, end)
+        self._next, until = max(self._next, step), min(step + self._ahead, end)
         useful = self._asking.is_of_use()
-        while self._asked_until < until:
-            count = min(self._order.alike(self._asked_until), until - self._asked_until)
+        while self._next < until:
+            count = min(self._order.alike(self._next), until - self._next)
             if useful:
-                self._asking.ask(self._order.samples(self._asked_until, count))
-            self._asked_until += count
+                self._asking.ask(self._order.samples(self._next, count))
+            self._next += count
 
     def close(self) -> None:
-        """Ask for nothing any more."""
+        """Stop requesting."""
         if self._asking is not None:
             self._asking.close()

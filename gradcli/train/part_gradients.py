@@ -1,4 +1,4 @@
-"""PartGradients: the gradients of an update's parts, added along the tree, over all ranks once."""
+"""PartGradients: sums the gradients of an update's parts along a tree, once over all ranks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Gradients = list[Tensor | None]
 
 
 class PartGradients:
-    """Takes the gradients that each part of this rank leaves in `.grad`, and gives their sum.
+    """Collects the gradients that each part of this rank leaves in `.grad`, and sums them.
 
     Part 0 to parts - 1 are the micro-batches of all ranks, those of rank 0 first. Between parts
     `.grad` is None, so that an optimizer's step changes nothing; after the last one it is the sum
@@ -41,7 +41,7 @@ class PartGradients:
         self._halves: list[tuple[int, Gradients]] = []  # of the node that is not: parts, gradients
 
     def _sum_of_ranks(self) -> Sum:
-        """One row for each node: all gradients, which of them there are, and the parts' losses."""
+        """The sum over ranks; a row holds a node's gradients, which are present, and its losses."""
         types = sorted({p.dtype.name for p in self.parameters})
         if len(types) != 1:
             raise OptionError(
@@ -57,11 +57,11 @@ class PartGradients:
 
     @property
     def pending(self) -> int:
-        """How many parts of the present update this rank has made."""
+        """How many parts of the current update this rank has computed."""
         return len(self._losses)
 
     def begin(self) -> None:
-        """Before a part's backward: `.grad` is to hold this part's gradients alone."""
+        """Clear `.grad` before a part's backward."""
         if not self.pending:
             self._before = [p.grad for p in self.parameters]
             if self._sum is not None:  # they may lie where the next sum goes
@@ -69,7 +69,7 @@ class PartGradients:
         self._leave([None] * len(self.parameters))
 
     def take(self, loss: float) -> list[float]:
-        """After a part's backward; the losses of all parts behind the last one, else none."""
+        """Collect `.grad` after a part's backward; after the last part, returns all losses."""
         self._losses.append(loss)
         self._halves.append((1, [p.grad for p in self.parameters]))
         self._leave([None] * len(self.parameters))
@@ -86,16 +86,16 @@ class PartGradients:
         return self._finish()
 
     def drop(self) -> None:
-        """Forget the parts of an update that is not whole."""
+        """Drop the parts of an incomplete update."""
         self._losses, self._whole, self._halves = [], [], []
         self.undo()
 
     def undo(self) -> None:
-        """Leave in `.grad` what it was before the newest update began."""
+        """Restore `.grad` to its value before the latest update."""
         self._leave(self._before)
 
     def _finish(self) -> list[float]:
-        """Leave the sum of all parts in `.grad`; gives their losses."""
+        """Leave the sum of all parts in `.grad`; returns their losses."""
         total, losses = self._whole[0], self._losses
         if self._sum is not None:
             total, losses = self._over_ranks(self._sum)
@@ -109,28 +109,30 @@ class PartGradients:
         with engine.no_grad():
             for i, (node, gradients) in enumerate(zip(self._nodes, self._whole, strict=True)):
                 row = ranks.source[i]
-                for begin, end, one in zip(self._ends, self._ends[1:], gradients, strict=False):
-                    if one is None:
+                for begin, end, gradient in zip(
+                    self._ends, self._ends[1:], gradients, strict=False
+                ):
+                    if gradient is None:
                         row[begin:end].zero_()
                     else:
-                        row[begin:end].copy_(one.reshape(-1))
+                        row[begin:end].copy_(gradient.reshape(-1))
                 row[last:].copy_(self._tail(node, gradients))
         ranks.sum()
         tail = ranks.out[last:].tolist()
         present, losses = tail[: len(self.parameters)], tail[len(self.parameters) :]
         pieces = zip(self.parameters, present, self._ends, self._ends[1:], strict=False)
         gradients = [
-            ranks.out[begin:end].reshape(p.shape) if there else None
-            for p, there, begin, end in pieces
+            ranks.out[begin:end].reshape(p.shape) if is_present else None
+            for p, is_present, begin, end in pieces
         ]
         return gradients, losses
 
     def _tail(self, node: tree.Run, gradients: Gradients) -> Tensor:
-        """What stands behind a node's gradients: 1 where there is one, and its parts' losses."""
+        """The values after a node's gradients: 1 for each that is there, and its parts' losses."""
         losses = [0.0] * self._parts
         own = slice(node.low - self._run.low, node.high - self._run.low)
         losses[node.low : node.high] = self._losses[own]
-        present = [float(one is not None) for one in gradients]
+        present = [float(gradient is not None) for gradient in gradients]
         return engine.tensor(present + losses, dtype=self.parameters[0].dtype)
 
     def _leave(self, gradients: Gradients) -> None:

@@ -29,7 +29,7 @@ def cut(indices: Tensor, portion: int | None) -> list[Tensor]:
 
 @dataclass(frozen=True)
 class PartResult:
-    """What a part leaves beside its gradients: its loss, and what running statistics learn."""
+    """The results of a part beside its gradients: its loss, and its batch statistics."""
 
     loss: Tensor
     statistics: Sequence[BatchStatistics] = ()
@@ -39,39 +39,39 @@ Backward: TypeAlias = Callable[[int], PartResult]  # adds the gradients of a par
 
 
 class Gradients:
-    """Those of the parameters, added up over parts of a batch along one binary tree.
+    """The gradients of the parameters, summed over parts of a batch along one binary tree.
 
     The tree depends on the number of parts alone, so that any other way of sharing the work adds
     the same numbers in the same order. Of n parts at most log2(n) + 1 sets of gradients are alive.
     """
 
     def __init__(self, parameters: Iterable[Tensor]) -> None:
-        self.parameters = [one for one in parameters if one.requires_grad]
+        self.parameters = [parameter for parameter in parameters if parameter.requires_grad]
 
     def add_up(self, low: int, high: int, backward: Backward) -> list[PartResult]:
-        """Put the sum over parts low to high - 1 where there is none; what else they leave."""
+        """Leave the sum over parts low to high - 1 in the leaves; returns the parts' results."""
         if high - low == 1:
             return [backward(low)]
         half = middle(low, high)
         results = self.add_up(low, half, backward)
         if high - half == 1:
             return [*results, backward(half)]
-        left = self.take()
+        first_half = self.take()
         results += self.add_up(half, high, backward)
-        for leaf, grad in zip(self._leaves(), left, strict=True):
+        for leaf, grad in zip(self._leaves(), first_half, strict=True):
             if grad is not None:
                 leaf.grad = grad if leaf.grad is None else added(grad, leaf.grad)
         return results
 
     def take(self) -> list[Array | None]:
-        """The gradients, which are no longer there."""
+        """Take the gradients away from the leaves."""
         grads = [leaf.grad for leaf in self._leaves()]
         for leaf in self._leaves():
             leaf.grad = None
         return grads
 
     def _leaves(self) -> list[Leaf]:
-        return [one.leaf for one in self.parameters if one.leaf is not None]
+        return [parameter.leaf for parameter in self.parameters if parameter.leaf is not None]
 
 
 @dataclass(frozen=True)
@@ -90,23 +90,23 @@ class Outline:
 
     @classmethod
     def of(cls, gradients: Gradients, backward: Callable[[], PartResult]) -> Outline:
-        """See what a part does; it is made once, and leaves nothing behind."""
+        """Compute one part to learn its outline; drops its gradients and random draws."""
         before = default_generator.get_state()
         gradients.take()
         result = backward()
         draws = default_generator.get_state()[2] - before[2]
         default_generator.set_state(*before)
         grads = zip(gradients.parameters, gradients.take(), strict=True)
-        parameters = [one for one, grad in grads if grad is not None]
-        return cls(draws, parameters, tuple(one.layer for one in result.statistics))
+        parameters = [parameter for parameter, grad in grads if grad is not None]
+        return cls(draws, parameters, tuple(note.layer for note in result.statistics))
 
 
 class Shares:
-    """The sums over a batch whose parts ranks share: gradients, and what else its parts leave.
+    """Sums gradients and results over a batch whose parts the ranks share.
 
-    A rank adds up the nodes of the tree that lie whole in its parts, each in a row of one flat
-    buffer. Behind the gradients each part has places for its loss and statistics, which are 0 in
-    all rows but one: their sum gathers them.
+    A rank sums each node of the tree that contains only its own parts, in a row of one flat buffer.
+    After the gradients each part has places for its loss and statistics, which are 0 in all rows
+    but one, so that the sum gathers them.
     """
 
     def __init__(self, outline: Outline, group: Group, how: How = "exact") -> None:
@@ -126,9 +126,9 @@ class Shares:
         return runs(parts, self._group.size)[self._group.rank].low * self._outline.draws
 
     def add_up(self, parts: int, backward: Backward) -> list[PartResult]:
-        """Put the sum over all parts, and make those of this rank; what all of them leave."""
+        """Compute this rank's parts and leave the sum over all parts; returns all results."""
         if parts not in self._buffers:
-            with recording.to(None):  # memory that outlives a step which is being recorded
+            with recording.to(None):  # its memory outlives the step that is recorded
                 self._buffers[parts] = _Buffer(self._outline, parts, self._group, self._how)
         buffer = self._buffers[parts]
         for row, node in enumerate(buffer.sum.nodes):
@@ -142,12 +142,12 @@ class _Buffer:
     """The flat buffer for one number of parts."""
 
     def __init__(self, outline: Outline, parts: int, group: Group, how: How) -> None:
-        from gradcli.engine.distributed.gpus import way  # whoever is alone does not wait for them
+        from gradcli.engine.distributed.gpus import way  # not needed by one rank
         from gradcli.engine.distributed.sum import Sum
 
         self._outline = outline
-        vectors = [(one.num_features,) for one in outline.norms for _ in range(2)]
-        self._shapes = [one.shape for one in outline.parameters]
+        vectors = [(norm.num_features,) for norm in outline.norms for _ in range(2)]
+        self._shapes = [parameter.shape for parameter in outline.parameters]
         self._shapes += [(), *vectors] * parts
         length = sum(map(shape.numel, self._shapes))
         device = outline.parameters[0].device
@@ -159,7 +159,7 @@ class _Buffer:
         self._out = self._places(self.sum.out.array, 0)
 
     def _places(self, memory: Array, offset: int) -> list[Array]:
-        """A row as the tensors of which it is made."""
+        """The tensors that make up a row."""
         places = []
         for sizes in self._shapes:
             places.append(memory.view(sizes, shape.contiguous_strides(sizes), offset))
@@ -167,34 +167,34 @@ class _Buffer:
         return places
 
     def _behind(self, row: list[Array]) -> list[list[Array]]:
-        """The places of each part: of its loss, and of a mean and a variance for each layer."""
+        """The places of each part: its loss, then a mean and a variance for each layer."""
         first, step = len(self._outline.parameters), 1 + 2 * len(self._outline.norms)
         return [row[i : i + step] for i in range(first, len(row), step)]
 
     def write(
         self, row: int, first: int, grads: Iterable[Array | None], results: list[PartResult]
     ) -> None:
-        """The sum of the gradients of parts `first`, `first` + 1, ..., and what they leave."""
+        """Write the summed gradients of the parts from `first` on, and their results."""
         places = self._rows[row]
         for place, grad in zip(places, grads, strict=False):
             if grad is None:
                 fill(place, 0)
             else:
                 copy_into(place, grad)
-        for part, one in enumerate(results, first):
-            norms = tuple(norm.layer for norm in one.statistics)
+        for part, result in enumerate(results, first):
+            norms = tuple(note.layer for note in result.statistics)
             assert norms == self._outline.norms, "all parts call the same layers"
-            values = [one.loss, *chain(*((norm.mean, norm.var) for norm in one.statistics))]
+            values = [result.loss, *chain(*((note.mean, note.var) for note in result.statistics))]
             for place, value in zip(self._behind(places)[part], values, strict=True):
                 copy_into(place, value.array)
 
     def read(self) -> list[PartResult]:
-        """Give the weights their gradients, views of the sum; what all parts leave."""
+        """Set the parameters' gradients to views of the sum; returns all parts' results."""
         recorder = recording.current()
         for parameter, place in zip(self._outline.parameters, self._out, strict=False):
             parameter.grad = Tensor(place)
             if recorder is not None and parameter.leaf is not None:
-                recorder.arrived(parameter.leaf)  # where it lies, also where no part was made
+                recorder.arrived(parameter.leaf)  # its address, even if this rank computed no part
         return [
             PartResult(loss, list(map(BatchStatistics, self._outline.norms, rest[::2], rest[1::2])))
             for loss, *rest in (map(Tensor, places) for places in self._behind(self._out))

@@ -17,9 +17,9 @@ NAME = "plan.json"
 
 
 def outline(job: Job) -> dict[str, Any]:
-    """The layers, and each parameter with its shape: what a start can say at once."""
-    shapes = {name: list(one.shape) for name, one in job.model.named_parameters()}
-    total = sum(one.numel() for one in job.model.parameters())
+    """The layers, and each parameter with its shape, which are known at the start."""
+    shapes = {name: list(parameter.shape) for name, parameter in job.model.named_parameters()}
+    total = sum(parameter.numel() for parameter in job.model.parameters())
     layers = list(job.model_layers)
     return {"format": FORMAT, "layers": layers, "parameters": shapes, "total": total}
 
@@ -29,7 +29,7 @@ def complete(
     sheet: Callable[[], Mapping[str, object]] | None,
     note: Callable[[str], None],
 ) -> None:
-    """Add what a `sheet` says; a fault of it costs no training.
+    """Add the values of a `sheet`; a failure becomes a note.
 
     It comes last, so that no training waits for it.
     """

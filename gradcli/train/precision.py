@@ -33,20 +33,20 @@ def forward(settings: Settings) -> Iterator[None]:
         yield
 
 
-def each(settings: Settings, made: Iterator[T]) -> Iterator[T]:
-    """What an iterator makes of a model, piece by piece in the settings' precision."""
+def each(settings: Settings, pieces: Iterator[T]) -> Iterator[T]:
+    """The pieces that a model yields, each computed in the settings' precision."""
     while True:
         with forward(settings):
             try:
-                one = next(made)
+                piece = next(pieces)
             except StopIteration:
                 return
-        yield one
+        yield piece
 
 
 def remark(job: Job) -> str:
-    """What a precision does not do on the job's device; empty where it does what it says."""
-    device = next((one.device for one in job.model.parameters()), "cpu")
+    """A remark if the precision has no effect on the job's device, else empty."""
+    device = next((parameter.device for parameter in job.model.parameters()), "cpu")
     if job.settings.precision != "tf32" or kind_of(device) == "cuda":
         return ""
     return f"precision tf32: {device} computes products in float32, which is more precise"

@@ -1,4 +1,4 @@
-"""A trained model applied to new samples: labels with their probabilities, or values."""
+"""Apply a trained model to new samples: labels with their probabilities, or values."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ class Predictor:
         )
 
     def alone(self) -> AbstractContextManager[Any]:
-        """Inside the block no other thread runs the model through this."""
+        """Within the block no other thread can run the model."""
         return self._lock
 
     def files(
         self, paths: Iterable[Path], top: int, note: Callable[[str], None]
     ) -> Iterator[dict[str, Any]]:
-        """One record a sample: file, index, name, and what `answers` says of it.
+        """A record for each sample: file, index, name, and its entries from `answers`.
 
-        A folder stands for the files in it. `note` is told what the user should know of them.
+        A folder stands for the files in it. Remarks for the user go to `note`.
         """
-        for file in self._expanded(paths, note):
+        for file in self._expand(paths, note):
             unseen = self._job.dataset.read(file)
             for text in unseen.notes:
                 note(text)
@@ -60,11 +60,10 @@ class Predictor:
     def answers(
         self, inputs: Tensor | LaterInputs, top: int, source: str, indices: Sequence[int]
     ) -> Iterator[dict[str, Any]]:
-        """What the model says of each sample; `source` and `indices` name them in errors.
+        """The model's answer for each sample; `source` and `indices` name it in errors.
 
-        Of classes that is `label` and `probability` of the likeliest, `probabilities` of all by
-        label, and `top`, the likeliest ones in order; of a regression `values`, by the name of the
-        target.
+        For classes it has `label` and `probability` of the likeliest, `probabilities` of all by
+        label, and `top`, the likeliest in order; for a regression `values`, by target name.
         """
         job, size = self._job, self._job.settings.batch
         for begin in range(0, inputs.shape[0], size):
@@ -77,51 +76,53 @@ class Predictor:
                     names = value_names(job, len(values))
                     yield {"values": dict(zip(names, values, strict=True))}
                 else:
-                    yield _ranked(values, labels_of(job), top)
+                    yield _rank(values, labels_of(job), top)
 
     def reads(self, file: Path, paths: Iterable[Path]) -> bool:
-        """Whether a file is one of these, or one that is read in a folder among them."""
-        files = self._expanded(paths, lambda note: None)
-        return file.exists() and any(one.exists() and one.samefile(file) for one in files)
+        """Whether a file is among the paths, or among the files of a folder there."""
+        files = self._expand(paths, lambda note: None)
+        return file.exists() and any(
+            candidate.exists() and candidate.samefile(file) for candidate in files
+        )
 
-    def _expanded(self, paths: Iterable[Path], note: Callable[[str], None]) -> Iterator[Path]:
+    def _expand(self, paths: Iterable[Path], note: Callable[[str], None]) -> Iterator[Path]:
         for path in paths:
             if not path.is_dir():
                 yield path
                 continue
-            fit, others = readable_in(path, self._job.dataset.source)
-            if others:
-                names = listed((shown(one.name) for one in others), 3)
-                left_out = f"{quantity(len(others), 'file')} {verb(len(others))} left out"
+            fit, unread = readable_in(path, self._job.dataset.source)
+            if unread:
+                names = listed((shown(file.name) for file in unread), 3)
+                left_out = f"{quantity(len(unread), 'file')} {verb(len(unread))} left out"
                 note(f"{shown(path)}: {left_out}: {names}")
             yield from fit
 
 
 def _outputs_of(job: Job) -> Callable[[Tensor], Tensor]:
-    """For the inputs of some samples: a row each, of probabilities where there are classes.
+    """A function that turns inputs into a row for each sample: probabilities, or values.
 
-    An image that stands for values, as an autoencoder's does, is the row of its pixels.
+    The row of an output image, such as an autoencoder's, is its pixels.
     """
 
     @engine.no_grad()
     def outputs(inputs: Tensor) -> Tensor:
         with precision.forward(job.settings):
-            found = job.answers(job.model(inputs)).float()
-        if job.dataset.facts.input_kind == "index" and found.ndim > 2:
-            found = found[:, -1]  # what follows the sample's last token
-        if job.dataset.facts.classes is None and found.ndim > 2:
-            found = found.flatten(1)
-        if found.ndim != 2:
+            answers = job.answers(job.model(inputs)).float()
+        if job.dataset.facts.input_kind == "index" and answers.ndim > 2:
+            answers = answers[:, -1]  # what follows the sample's last token
+        if job.dataset.facts.classes is None and answers.ndim > 2:
+            answers = answers.flatten(1)
+        if answers.ndim != 2:
             raise ConfigError(
-                f"predict needs one row of outputs a sample, the model gives {found.shape}"
+                f"predict needs one row of outputs a sample, the model gives {answers.shape}"
             )
-        return found if job.dataset.facts.classes is None else engine.softmax(found, dim=-1)
+        return answers if job.dataset.facts.classes is None else engine.softmax(answers, dim=-1)
 
     return outputs
 
 
 def labels_of(job: Job) -> Sequence[str]:
-    """The names of the classes, their numbers where the data has none."""
+    """The names of the classes, or their numbers if they have no names."""
     facts, source = job.dataset.facts, job.dataset.source
     if is_bpe(source):
         return source.bpe.tokenizer.names
@@ -129,7 +130,7 @@ def labels_of(job: Job) -> Sequence[str]:
 
 
 def value_names(job: Job, count: int) -> Sequence[str]:
-    """The names of the numbers in a target, which count from 0 where the data has no names."""
+    """The names of the values in a target, or their numbers from 0 if they have no names."""
     names = job.dataset.facts.values
     return names if len(names) == count else [str(number) for number in range(count)]
 
@@ -139,7 +140,7 @@ def _check(values: Sequence[float], source: str, index: int) -> None:
         raise NumericsError(f"the model's output for {source}, sample {index}, is not finite")
 
 
-def _ranked(values: Sequence[float], labels: Sequence[str], top: int) -> dict[str, Any]:
+def _rank(values: Sequence[float], labels: Sequence[str], top: int) -> dict[str, Any]:
     """The `top` most probable classes, the lower number first among equals."""
     order = sorted(range(len(values)), key=lambda number: (-values[number], number))[:top]
     ranked = [{"label": labels[number], "probability": values[number]} for number in order]

@@ -1,4 +1,4 @@
-"""First values of weights: a checkpoint, any safetensors file, a run, or a published model."""
+"""Pretrained weights from a checkpoint, any safetensors file, a run, or a published model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gradcli.train import checkpoint
 from gradcli.train.directory import checkpoint_file
 from gradcli.train.published.folder import is_part, is_published
 from gradcli.train.run_name import find
-from gradcli.train.safetensors_file import Stored, read
+from gradcli.train.safetensors_file import RawTensor, read
 from gradcli.train.state import MODEL, OPTIMIZER, as_evaluated, as_tensor, dtype_name, readable
 from gradcli.wording import further, quantity, verb
 
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
     from gradcli.engine import Tensor, nn, optim
     from gradcli.train.checkpoint import Meta
 
-# By these keys the parameters are put in order, and an optimizer's state has their numbers.
+# These keys decide the order of the parameters, by whose numbers an optimizer stores its state.
 ORDER = ("optim.no_decay", "optim.groups", "lora", "freeze")
 _NO_STATE = "without pretrained.optimizer the weights alone are taken"
 
 
 @dataclass(frozen=True)
 class State:
-    """An optimizer that is to begin with the state of another one.
+    """An optimizer that begins with the state of another one.
 
     Attributes:
-        name: the config's name of it.
-        config: the resolved config that it is of.
+        name: its name in the config.
+        config: the resolved config that it belongs to.
     """
 
     optimizer: optim.Optimizer
@@ -47,21 +47,21 @@ class State:
 
 @dataclass(frozen=True)
 class Source:
-    """What a file holds: the model's tensors and the optimizer's by name; `meta` of a checkpoint.
+    """The contents of a file: tensors of model and optimizer by name, and a checkpoint's `meta`.
 
-    Of averaged weights it has the averages.
+    Averages take the place of averaged weights.
     """
 
-    model: Mapping[str, Stored]
-    optimizer: Mapping[str, Stored] = field(default_factory=dict)
+    model: Mapping[str, RawTensor]
+    optimizer: Mapping[str, RawTensor] = field(default_factory=dict)
     meta: Meta | None = None
 
 
 def locate(text: str, root: Path, runs: Path) -> Path:
-    """What `pretrained.from` means: a file, a published folder, or the checkpoint of RUN[@W].
+    """Resolve `pretrained.from`: a file, a published folder, or the checkpoint of RUN[@W].
 
-    A relative path begins in `root`, the config's folder, or else here; a run may also be named,
-    as in every command. Without W it is the best checkpoint where the run keeps one, else the last.
+    A relative path begins in `root`, the config's folder, or else in the current one; a run's name
+    works too. Without W it is the best checkpoint if the run keeps one, else the last.
     """
     for file in (root / text, Path(text)):
         # (os.path is false, and no OSError, for a name that is too long.)
@@ -94,18 +94,17 @@ def locate(text: str, root: Path, runs: Path) -> Path:
 def take_over(
     model: nn.Module, file: Path, names: Collection[str], state: State | None = None
 ) -> str:
-    """Copy the weights called `names` from the file, by the same names; gives a line to show.
+    """Copy the weights called `names` from a file or published folder; returns a line to show.
 
-    With a `state` its optimizer gets all that the file's optimizer remembered: moments, and how
-    many steps they are of, by which some correct them. All is compared before any is copied. What
-    else the file holds is left alone. A folder is that of a published model.
+    With a `state` its optimizer gets the state of the file's optimizer too, step counts included.
+    Everything is compared before anything is copied. The rest of the file is ignored.
     """
     if file.is_dir():
         _check_stateless(file, state)
         from gradcli.train.published.loading import take_over_published  # few begin so
 
         return take_over_published(model, file, names)
-    source, weights, memory = _compared(model, file, names, state)
+    source, weights, memory = _compare(model, file, names, state)
     with engine.no_grad():
         for name, tensor in weights.items():
             tensor.copy_(as_tensor(source.model[name]))
@@ -124,14 +123,14 @@ def take_over(
 def check_source(
     model: nn.Module, file: Path, names: Collection[str], state: State | None = None
 ) -> None:
-    """Refuse what `take_over` would; the model may lie on meta."""
+    """Raise the errors that `take_over` would raise; the model may be on meta."""
     if not file.is_dir():
-        _compared(model, file, names, state)
+        _compare(model, file, names, state)
         return
     _check_stateless(file, state)
-    from gradcli.train.published.loading import compared
+    from gradcli.train.published.loading import compare
 
-    compared(model, file, names)
+    compare(model, file, names)
 
 
 def _check_stateless(folder: Path, state: State | None) -> None:
@@ -139,20 +138,20 @@ def _check_stateless(folder: Path, state: State | None) -> None:
         raise _refusal("no optimizer's state", [f"{folder} is a published model"], _NO_STATE)
 
 
-def _compared(
+def _compare(
     model: nn.Module, file: Path, names: Collection[str], state: State | None
 ) -> tuple[Source, dict[str, Tensor], Mapping[str, Tensor]]:
-    """What a file holds, and the weights and the state that come from it, all of which fit."""
+    """A file's contents, and the weights and state to copy from it; raises unless all fit."""
     if is_part(file):
         raise CheckpointError(
             f"pretrained: {file} is a part of a published model; give its folder, {file.parent}",
             code="E704",
         )
     source = _read(file)
-    # Adapters that the file does not hold begin anew.
+    # Adapters that the file lacks begin anew.
     weights = {
-        name: one
-        for name, one in model.state_dict().items()
+        name: tensor
+        for name, tensor in model.state_dict().items()
         if name in names and (name in source.model or not is_adapter(name))
     }
     _check_adapters(model, weights, source, file)
@@ -177,56 +176,60 @@ def _refusal(message: str, problems: list[str], cure: str) -> CheckpointError:
 
 
 def _read(file: Path) -> Source:
-    """What the file holds; a checkpoint is verified."""
+    """The contents of a file; verifies a checkpoint."""
     contents = read(file)
     if checkpoint.KEY not in contents.metadata:
         return Source(_bare(contents.tensors, MODEL))
     del contents
-    found = checkpoint.read(file)
-    model = _bare(as_evaluated(found.tensors), MODEL)
-    return Source(model, _bare(found.tensors, OPTIMIZER, alone=True), found.meta)
+    saved = checkpoint.read(file)
+    model = _bare(as_evaluated(saved.tensors), MODEL)
+    return Source(model, _bare(saved.tensors, OPTIMIZER, alone=True), saved.meta)
 
 
-def _bare(stored: Mapping[str, Stored], prefix: str, *, alone: bool = False) -> dict[str, Stored]:
-    """The tensors with a prefix, without it; all as they are where none has it, unless `alone`."""
+def _bare(
+    tensors: Mapping[str, RawTensor], prefix: str, *, alone: bool = False
+) -> dict[str, RawTensor]:
+    """The tensors under a prefix, by their bare names; all if none has it, unless `alone`."""
     some = {
-        name.removeprefix(prefix): one for name, one in stored.items() if name.startswith(prefix)
+        name.removeprefix(prefix): tensor
+        for name, tensor in tensors.items()
+        if name.startswith(prefix)
     }
-    return some if some or alone else dict(stored)
+    return some if some or alone else dict(tensors)
 
 
-def _problems(weights: Mapping[str, Tensor], stored: Mapping[str, Stored]) -> list[str]:
-    """Why tensors cannot be taken from the file, a line for each that cannot."""
-    return [one for name in weights if (one := _problem(name, weights[name], stored))]
+def _problems(weights: Mapping[str, Tensor], tensors: Mapping[str, RawTensor]) -> list[str]:
+    """A line for each weight that cannot come from the file."""
+    return [problem for name in weights if (problem := _problem(name, weights[name], tensors))]
 
 
-def _problem(name: str, tensor: Tensor, stored: Mapping[str, Stored]) -> str:
-    """Why a weight cannot be taken from the file; empty where it can."""
-    shown = f"{dtype_name(tensor)}{list(tensor.shape)}"
-    if name not in stored:
-        return f"{name} {shown} is not in it; {did_you_mean(name, stored, 'nothing is called so')}"
-    found = stored[name]
-    if not readable(found, tensor) or found.shape != tuple(tensor.shape):
-        return f"{name} is {found.dtype}{list(found.shape)} in it, {shown} in the model"
+def _problem(name: str, tensor: Tensor, tensors: Mapping[str, RawTensor]) -> str:
+    """Why a weight cannot come from the file; empty if it can."""
+    ours = f"{dtype_name(tensor)}{list(tensor.shape)}"
+    if name not in tensors:
+        return f"{name} {ours} is not in it; {did_you_mean(name, tensors, 'nothing is called so')}"
+    theirs = tensors[name]
+    if not readable(theirs, tensor) or theirs.shape != tuple(tensor.shape):
+        return f"{name} is {theirs.dtype}{list(theirs.shape)} in it, {ours} in the model"
     return ""
 
 
 def _check_adapters(
     model: nn.Module, weights: Mapping[str, Tensor], source: Source, file: Path
 ) -> None:
-    """Refuse weights that would lose the A and B that they were trained with, or their factor."""
+    """Raise if trained weights would lose their A and B of lora, or their factor."""
     theirs = {name for name in source.model if is_adapter(name)}
-    lost = {name.rpartition(".")[0] for name in theirs - weights.keys()}
-    lost = {layer for layer in lost if f"{layer}.weight" in weights}
-    if lost:
+    layers = {name.rpartition(".")[0] for name in theirs - weights.keys()}
+    layers = {layer for layer in layers if f"{layer}.weight" in weights}
+    if layers:
         raise CheckpointError(
-            f"pretrained: {file} holds the A and B of lora beside {quantity(len(lost), 'layer')}, "
-            f"such as {min(lost)}, where the model has none",
+            f"pretrained: {file} holds the A and B of lora beside "
+            f"{quantity(len(layers), 'layer')}, such as {min(layers)}, where the model has none",
             code="E704",
             notes=("`gradcli export RUN FILE --merge` adds them to the weights; begin with FILE",),
         )
     alpha = _at({} if source.meta is None else source.meta.config, "lora.alpha")
-    ours = {one.alpha for one in model.modules() if isinstance(one, LoRALinear)}
+    ours = {module.alpha for module in model.modules() if isinstance(module, LoRALinear)}
     if theirs & weights.keys() and alpha and ours != {alpha}:
         raise CheckpointError(
             f"pretrained: {file} was trained with lora.alpha {alpha}, the config has {ours.pop()}",
@@ -237,9 +240,9 @@ def _check_adapters(
 def _misfits(
     state: State, memory: Mapping[str, Tensor], model: nn.Module, source: Source
 ) -> Iterator[str]:
-    """Why the optimizer cannot begin with the state in a file, a line each.
+    """A line for each reason why the optimizer cannot begin with the state in a file.
 
-    The state has the numbers of parameters, not their names: whatever numbers them must agree.
+    The state refers to parameters by number, not name, so whatever orders them must agree.
     """
     if source.meta is None:
         yield "it is no checkpoint of gradcli"
@@ -248,7 +251,9 @@ def _misfits(
         yield f"optim: it has the state of {source.meta.optimizer}, the config {state.name}"
         return
     for key in ORDER:
-        theirs, ours = (json.dumps(_at(one, key)) for one in (source.meta.config, state.config))
+        theirs, ours = (
+            json.dumps(_at(config, key)) for config in (source.meta.config, state.config)
+        )
         if theirs != ours:
             yield f"{key}: it was made with {theirs}, the config has {ours}"
     weights = model.state_dict()
@@ -259,6 +264,6 @@ def _misfits(
 
 
 def _at(config: Mapping[str, Any], key: str) -> Any:
-    """The value at a key of a resolved config; none is as good as an empty list."""
+    """The value at a key of a resolved config; an empty list if there is none."""
     section, _, name = key.rpartition(".")
     return (config.get(section) or {} if section else config).get(name) or []

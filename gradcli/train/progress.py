@@ -1,4 +1,4 @@
-"""What came of steps that were made in one go."""
+"""The results of a stretch of steps."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Figures:
-    """Loss and gradient norm of a step, as far as it came."""
+    """Loss and, if the step got that far, gradient norm of a step."""
 
     loss: float
     norm: float | None = None
@@ -22,24 +22,26 @@ class Figures:
 
 @dataclass(frozen=True)
 class Progress:
-    """What came of some steps: the figures of each that was begun, and what ended them early.
+    """The figures of a stretch of steps, and the error that ended it early.
 
     Attributes:
-        norms: of the gradients, before they are clipped to one; empty where no step needs them.
+        losses: of each step that began.
+        norms: of the gradients before clipping; empty if no step needs them.
+        count: how many steps were completed.
     """
 
     losses: list[float]
     norms: list[float]
-    done: int
+    count: int
     error: GradcliError | None
 
     @property
-    def refused(self) -> Figures | None:
-        """Those of a step that ended because they are not finite; None if it ended otherwise."""
-        if not isinstance(self.error, NumericsError) or self.done >= len(self.losses):
+    def nonfinite(self) -> Figures | None:
+        """The figures of the step that ended because they are not finite, if one did."""
+        if not isinstance(self.error, NumericsError) or self.count >= len(self.losses):
             return None
-        loss = self.losses[self.done]
+        loss = self.losses[self.count]
         if not math.isfinite(loss):
             return Figures(loss)
-        norm = self.norms[self.done] if self.done < len(self.norms) else 0.0
+        norm = self.norms[self.count] if self.count < len(self.norms) else 0.0
         return None if math.isfinite(norm) else Figures(loss, norm)

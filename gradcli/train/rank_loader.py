@@ -33,15 +33,15 @@ class Part:
 
 
 class Passes:
-    """What the passes of prepared loaders share: the newest batch, and whose draws are made.
+    """The state that passes of prepared loaders share: the current batch and the generator.
 
-    Where an update has several parts, a part's draws are named by epoch and part, not by rank:
-    masks are those that one process would make. Once the pass is over, the default generator goes
-    on where it was before, the same on every rank.
+    If an update has several parts, epoch and part decide a part's draws, not the rank: masks are
+    those of one process. After the pass the default generator goes on where it was before, the
+    same on every rank.
 
     Attributes:
-        newest: the batch in hand; None between passes.
-        on_begin: is called with each loader of which a pass begins.
+        newest: the current batch; None between passes.
+        on_begin: called with each loader that begins a pass.
     """
 
     def __init__(self, on_begin: Callable[[RankLoader], None]) -> None:
@@ -51,11 +51,11 @@ class Passes:
 
     @property
     def common_state(self) -> State:
-        """Of the default generator, without the draws of batches."""
+        """The state of the default generator, without the draws of batches."""
         return next(iter(self._before.values()), default_generator.get_state())
 
     def enter(self, key: object, part: Part, epoch: int, number: int) -> None:
-        """A batch is given: number `number` of all ranks in its pass."""
+        """Begin a batch: number `number` of all ranks in its pass."""
         self.newest = part
         if part.loader.division.parts > 1:
             self._before.setdefault(key, default_generator.get_state())
@@ -63,7 +63,7 @@ class Passes:
             default_generator.set_state(stream.key, (epoch << 32) + number, 0)
 
     def leave(self, key: object) -> None:
-        """A pass is over, and with it those that began within it."""
+        """End a pass, and those that began within it."""
         self.newest = None
         if key in self._before:
             default_generator.set_state(*self._before[key])
@@ -77,7 +77,7 @@ class RankLoader(DataLoader):
     `state_dict()` counts samples of all ranks, so that another number of ranks can go on.
 
     Attributes:
-        division: how the batches are dealt out.
+        division: how the batches are divided among the ranks.
     """
 
     def __init__(
@@ -125,13 +125,13 @@ class RankLoader(DataLoader):
             self._passes_of_all.leave(key)
 
     def state_dict(self) -> dict[str, int]:
-        """Where the newest pass stands: seed, epoch, and the samples of its whole updates."""
+        """The position of the newest pass: seed, epoch, and the samples of its whole updates."""
         epoch, position = self._at
         samples = sum(self.division.updates()[: position // self.division.batches])
         return {"seed": self._seed(), "epoch": epoch, "samples": samples}
 
     def load_state_dict(self, state_dict: Mapping[str, int]) -> None:
-        """The next pass goes on where `state_dict` was taken, with these or other ranks."""
+        """Let the next pass go on where `state_dict` ended, on any number of ranks."""
         if set(state_dict) != {"seed", "epoch", "samples"}:
             raise OptionError(
                 f"load_state_dict: no state of a prepared DataLoader: {sorted(state_dict)}"
@@ -154,7 +154,7 @@ class RankLoader(DataLoader):
 
 
 def _check(loader: DataLoader) -> None:
-    """Refuse what cannot be dealt out batch by batch."""
+    """Raise unless the loader's batches can be divided among ranks."""
     if isinstance(loader.dataset, IterableDataset):
         raise OptionError(
             "prepare: a DataLoader of an IterableDataset cannot be dealt out; let the dataset "

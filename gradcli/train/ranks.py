@@ -1,8 +1,8 @@
-"""What the loop asks of the ranks that train together, and what only one of them does.
+"""The loop's communication between ranks, and the work of rank 0 alone.
 
-Every rank makes the same steps and comes to the same decisions. What can differ, a signal or a
-clock, is settled by one small exchange about every tenth of a second. A process without others
-settles by itself, and exchanges nothing.
+Every rank computes the same steps and takes the same decisions. What can differ, a signal or a
+clock, they settle by a small exchange about every tenth of a second. A single process exchanges
+nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from gradcli.engine import no_grad
 from gradcli.errors import CheckpointError, NumericsError, say_once
 from gradcli.train.checkpoint import checkpoint_of, file_bytes, names
 from gradcli.train.elsewhere import DirectoryElsewhere, SilentReporter
-from gradcli.train.safetensors_file import Stored
+from gradcli.train.safetensors_file import RawTensor
 from gradcli.train.state import as_tensor, bytes_of, dtype_name
 
 if TYPE_CHECKING:
@@ -42,12 +42,12 @@ DIGEST = 16  # bytes of a tensor's hash that are compared
 
 
 class Word(NamedTuple):
-    """What a rank says when all look up.
+    """The message of a rank in each exchange.
 
     Attributes:
-        signal: the number of the one that asks for an end; 0 for none.
+        signal: the number of the signal that stops the training; 0 for none.
         pace: seconds of a step.
-        busy: seconds of all steps so far in which it waited for nobody.
+        busy: seconds of all steps so far, without waits.
         save: whether a checkpoint is due by its clock.
     """
 
@@ -61,10 +61,10 @@ _WORD = struct.Struct("<idd?")
 
 
 class Ranks:
-    """What all ranks of a training have settled, and how long they waited for each other.
+    """The common decisions of all ranks of a training, and their waits for each other.
 
     Attributes:
-        signal: the one that asks for an end, on whichever rank.
+        signal: the signal that stops the training, on whichever rank.
         save: whether a checkpoint is due by the clock of rank 0.
     """
 
@@ -80,7 +80,7 @@ class Ranks:
         self._signals = signals
         self._between = math.inf if minutes is None else 60 * minutes
         self._saved = time.monotonic()
-        self._horizon = 0  # the step at which all look up next
+        self._horizon = 0  # the step of the next exchange
         self._began = self._waited_before = 0.0
         self._pace = math.inf
         self._seconds = self._waited = 0.0  # of steps since the latest line of the log
@@ -93,30 +93,30 @@ class Ranks:
     # Decisions.
 
     def settle(self, step: int) -> None:
-        """Look up together, where it is time for that; `step` is the same on all ranks."""
+        """Exchange messages if it is time; `step` is the same on all ranks."""
         if step >= self._horizon or self._group.size == 1:
             self.look()
             pace = max(word.pace for word in self._words)
             self._horizon = step + max(1, int(SETTLE_SECONDS / pace))
 
     def look(self) -> bool:
-        """Look up together now: whether a signal asks for an end.
+        """Exchange messages now; returns whether a signal stops the training.
 
-        Every rank calls this as often as the others, and at the same places.
+        All ranks must call this equally often, at the same places.
         """
         late = time.monotonic() - self._saved > self._between
         word = Word(self._signals.first or 0, self._pace, self._busy, late)
         self._words = [word]
         if self._group.size > 1:
             gathered = self._group.all_gather(_WORD.pack(*word), "signals")
-            self._words = [Word(*_WORD.unpack(one)) for one in gathered]
+            self._words = [Word(*_WORD.unpack(data)) for data in gathered]
         number = max(word.signal for word in self._words)
         self.signal = signal.Signals(number) if number else None
         self.save = self._words[0].save
         return self.signal is not None
 
     def steps_left(self, step: int) -> int:
-        """How many steps come before all look up again."""
+        """How many steps come before the next exchange."""
         return self._horizon - step
 
     # Steps, and waiting.
@@ -126,7 +126,7 @@ class Ranks:
         self._began, self._waited_before = time.perf_counter(), self._group.waited
 
     def count_steps(self, steps: int) -> None:
-        """So many steps were made since."""
+        """Count the steps since `begin`."""
         seconds, waited = (
             time.perf_counter() - self._began,
             self._group.waited - self._waited_before,
@@ -137,10 +137,10 @@ class Ranks:
         self._busy += seconds - waited
 
     def waiting(self) -> dict[str, object]:
-        """For the log: the share of its steps that this rank waited, and the slowest rank.
+        """For the log: the share of time that this rank waited, and the slowest rank.
 
-        Both are of the time since the latest call; nothing where there are no others. A sum whose
-        bits depend on the ranks is named beside them.
+        Both cover the time since the latest call; nothing for one rank. If sums depend on the
+        number of ranks, `reduce` says so.
         """
         if self._group.size == 1:
             return {}
@@ -154,8 +154,8 @@ class Ranks:
 
     # Checkpoints.
 
-    def same_weights(self, tensors: Mapping[str, Stored], step: int) -> None:
-        """Compare what a checkpoint is to have on all ranks; each compares a hash of each tensor.
+    def same_weights(self, tensors: Mapping[str, RawTensor], step: int) -> None:
+        """Check that the tensors of a checkpoint have the same hashes on all ranks.
 
         Raises:
             NumericsError: E805, names the first tensor that differs.
@@ -167,10 +167,10 @@ class Ranks:
         digests = (hashlib.sha256(tensors[name].data).digest()[:DIGEST] for name in keys)
         gathered = self._group.all_gather(b"".join(digests), "hashes of the weights")
         most = Counter(gathered).most_common(1)[0][0]
-        usual, other = gathered.index(most), [one != most for one in gathered]
-        if not any(other):
+        usual, differs = gathered.index(most), [data != most for data in gathered]
+        if not any(differs):
             return
-        rank = other.index(True)
+        rank = differs.index(True)
         places = range(0, len(most), DIGEST)
         first = next(i for i in places if gathered[rank][i : i + DIGEST] != most[i : i + DIGEST])
         raise say_once(
@@ -185,7 +185,7 @@ class Ranks:
 
 
 def directory(group: Group, make: Callable[[], RunDirectory]) -> RunDirectory:
-    """The run's directory: rank 0 makes it and writes in it, the others know its path alone."""
+    """The run's directory: rank 0 makes it and writes there; other ranks only know its path."""
     if group.size == 1:
         return make()
     own = make() if group.rank == 0 else None
@@ -194,13 +194,13 @@ def directory(group: Group, make: Callable[[], RunDirectory]) -> RunDirectory:
 
 
 def choose(group: Group, ask: Callable[[], Path | None]) -> Path | None:
-    """A path, or that there is none, which rank 0 chooses for all: disks may differ in time."""
+    """The path, or None, that rank 0 chooses for all; disks may be out of step."""
     path = of_first(group, lambda: str(ask() or ""))
     return Path(path) if path else None
 
 
 def recover(group: Group, directory: RunDirectory) -> tuple[str, Checkpoint, list[str]]:
-    """What a run goes on from, as `RunDirectory.recover` says: rank 0 reads it for all."""
+    """`RunDirectory.recover`, which rank 0 does for all ranks."""
     if group.size == 1:
         return directory.recover()
     name, data = "", b""
@@ -214,7 +214,7 @@ def recover(group: Group, directory: RunDirectory) -> tuple[str, Checkpoint, lis
 
 
 def checkpoints(group: Group, directory: Path) -> Iterator[tuple[str, Checkpoint]]:
-    """Those of a run that can be read, newest first; all ranks ask for as many, rank 0 reads."""
+    """The readable checkpoints of a run, newest first; rank 0 reads, and all must iterate alike."""
     readable = _readable(directory) if group.rank == 0 else iter(())
     while True:
         name, data = next(readable, ("", b""))
@@ -235,7 +235,7 @@ def _readable(directory: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def of_first(group: Group, ask: Callable[[], Answer]) -> Answer:
-    """The answer, fit for JSON, that rank 0 has to a question of its files."""
+    """Rank 0's answer, fit for JSON, for all ranks."""
     if group.size == 1:
         return ask()
     answer = ask() if group.rank == 0 else None
@@ -250,10 +250,10 @@ def take_from_first(group: Group, tensors: Iterable[Tensor]) -> None:
         for tensor in tensors:
             data = group.broadcast(bytes(bytes_of(tensor)) if group.rank == 0 else b"", "weights")
             if group.rank > 0:
-                stored = as_tensor(Stored(dtype_name(tensor), tuple(tensor.shape), data))
-                tensor.copy_(stored.to(tensor.device))
+                source = as_tensor(RawTensor(dtype_name(tensor), tuple(tensor.shape), data))
+                tensor.copy_(source.to(tensor.device))
 
 
 def reporter(group: Group, own: Reporter) -> Reporter:
-    """Who watches the training: on rank 0 as ever, on others nobody."""
+    """The reporter on rank 0; a silent one on the other ranks."""
     return own if group.rank == 0 else SilentReporter()

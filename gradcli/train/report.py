@@ -1,4 +1,4 @@
-"""What a training tells whoever watches; the command line shows it, tests collect it."""
+"""Reporters: the events of a training, which the command line shows and tests collect."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Measured(NamedTuple):
-    """What an evaluation is of: which weights, the split, its samples, and the file of new data."""
+    """The subject of an evaluation: the weights, the split, its samples, the file of new data."""
 
     weights: str
     split: str
@@ -32,13 +32,13 @@ class Result:
     """How a training or an evaluation ended.
 
     Attributes:
-        steps: that were made; `weights_sha256` is of the weights after them.
-        measured: what the metrics of an evaluation are of; None for a training.
-        skipped: those of the steps that were left out, because their figures were not finite.
-        measured_step: whose weights the metrics are of: those of the best checkpoint, or the last.
-        tables: metrics that are more than one number, by `classes` where those have names.
-        baseline: what one answer to every sample reaches; None where no answer is known.
-        absent: classes of which a split has no sample, by its name.
+        steps: how many there were; `weights_sha256` is of the weights after them.
+        measured: the subject of an evaluation; None for a training.
+        skipped_steps: how many steps were left out, because they were not finite.
+        measured_step: the step whose weights the metrics belong to: the best, or the last.
+        tables: metrics that are more than one number, by `classes` if those have names.
+        baseline: the figures of a constant answer; None if there is no such answer.
+        absent: the classes without a sample in a split, by the split's name.
         verify_resume: the verdict of `train --verify-resume`; None without it.
     """
 
@@ -53,34 +53,34 @@ class Result:
     classes: Sequence[str] = ()
     baseline: Baseline | None = None
     absent: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    skipped: int = 0
+    skipped_steps: int = 0
     measured: Measured | None = None
     verify_resume: Mapping[str, Any] | None = None
 
 
 class Reporter(Protocol):
-    """Called as the training goes on; must return soon and must not raise."""
+    """Receives the events of a training; must return soon and must not raise."""
 
-    def started(self, run: str, step: int, total: int, per_epoch: int) -> None:
-        """The run directory stands and everything was tried once; `step` of `total` are made."""
+    def on_start(self, run: str, step: int, total: int, per_epoch: int) -> None:
+        """The run directory exists and the preflight passed; `step` of `total` are complete."""
 
-    def step(self, step: int, loss: float, rate: float) -> None:
-        """An update was made; `rate` is the learning rate used."""
+    def on_step(self, step: int, loss: float, rate: float) -> None:
+        """A step is complete; `rate` is its learning rate."""
 
-    def skipped(self, step: int, why: str) -> None:
-        """A step was left out, because its loss or gradients are not finite."""
+    def on_skip(self, step: int, why: str) -> None:
+        """A step was left out because its loss or gradients are not finite."""
 
-    def evaluated(self, step: int, metrics: Mapping[str, float]) -> None:
+    def on_evaluation(self, step: int, metrics: Mapping[str, float]) -> None:
         """A split was evaluated."""
 
-    def sampled(self, step: int, prompt: str, text: str) -> None:
-        """A model of text wrote on behind a prompt."""
+    def on_sample(self, step: int, prompt: str, text: str) -> None:
+        """A model of text continued a prompt."""
 
-    def saved(self, step: int, path: str) -> None:
-        """A checkpoint stands and was verified."""
+    def on_save(self, step: int, path: str) -> None:
+        """A checkpoint was saved and verified."""
 
     def note(self, text: str) -> None:
-        """One line that the user should see."""
+        """A line for the user."""
 
-    def finished(self, result: Result) -> None:
+    def on_finish(self, result: Result) -> None:
         """The training ended."""

@@ -1,8 +1,8 @@
-"""Back to where a run was finite: its steps are made again, to find the one that ended that.
+"""Find the step that made a run's weights non-finite, by repeating steps from finite weights.
 
-Where no step needs the norm of its gradients, gradients that are not finite show only in the next
-loss, when they are in the weights. Steps are functions of their numbers, so that they can be made
-again from the last checkpoint, or from the first weights, with a look at each norm.
+If steps do not need the norm of their gradients, gradients that are not finite show only in the
+next loss, when they are in the weights. A step is a function of its number, so steps can be
+repeated from the last checkpoint, or from the first weights, with a check of each norm.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from gradcli.errors import CheckpointError, NumericsError
 from gradcli.train.average import Average
-from gradcli.train.diagnose import RefusedStep, explain
+from gradcli.train.diagnose import NonfiniteStep, explain
 from gradcli.train.order import Order
 from gradcli.train.ranks import checkpoints, of_first, take_from_first
 from gradcli.train.state import all_tensors, nonfinite_weights, restore, tensors_of
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 STRETCH = 50  # steps between two looks at signals
 
 
-def first_refused(
+def first_nonfinite(
     job: Job,
     directory: Path,
     order: Order,
@@ -39,32 +39,32 @@ def first_refused(
 ) -> NumericsError | None:
     """The error for the first step before `until` whose gradients are not finite.
 
-    None where there is none, or nothing to begin with, or `ends` says that there is no time. The
-    job is left as before that step. All ranks of `group` ask; rank 0 reads the checkpoints in
-    `directory`.
+    None if there is no such step, no finite weights to begin with, or `ends()` stops the search.
+    The job is left as before that step. All ranks of `group` call this; rank 0 reads the
+    checkpoints in `directory`.
     """
     looking = replace(job, settings=replace(job.settings, on_nonfinite="skip"))
     step = TrainingStep(looking, job.dataset.splits["train"], note, group)
-    done = _back(job, directory, step.average, group)
-    if done is None:
+    number = _back(job, directory, step.average, group)
+    if number is None:
         return None
-    note(f"the weights are not finite: making the steps behind {done} again, to see since when")
-    while done < until - 1 and not ends():
-        count = min(order.alike(done), until - 1 - done, STRETCH)
-        indices = order.rows(done, count)
-        made = step.run(done + 1, indices)
-        done += made.done
-        if made.error is not None:
-            if made.refused is None:
+    note(f"the weights are not finite: making the steps behind {number} again, to see since when")
+    while number < until - 1 and not ends():
+        count = min(order.alike(number), until - 1 - number, STRETCH)
+        indices = order.rows(number, count)
+        progress = step.run(number + 1, indices)
+        number += progress.count
+        if progress.error is not None:
+            if progress.nonfinite is None:
                 return None
             step.put_back()
-            refused = RefusedStep(done + 1, indices[made.done], made.refused)
-            return explain(job, step, refused).error
+            failure = NonfiniteStep(number + 1, indices[progress.count], progress.nonfinite)
+            return explain(job, step, failure).error
     return None
 
 
 def _back(job: Job, directory: Path, average: Average | None, group: Group) -> int | None:
-    """The newest step whose weights are finite, which the job has again; None if there is none."""
+    """Restore the newest finite weights; returns their step, or None if there are none."""
     for name, saved in checkpoints(group, directory):
         try:
             restore(saved.tensors, job.model, job.optimizer, name, average)

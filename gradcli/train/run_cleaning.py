@@ -1,4 +1,4 @@
-"""Old runs out of the way: which may go, and removing one so that no half of it counts as a run."""
+"""Clean up old runs: choose which may go, and remove each so that no half of it is left."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ PRETRAINED = re.compile(r"^pretrained:(.*\n(?:[ \t#-].*\n?|\n)*)", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Cleaning:
-    """What may go, the oldest first, and why others that are as old stay."""
+    """The runs to remove, oldest first, and the old runs that stay, each with the reason."""
 
     go: Sequence[Run]
     stay: Sequence[tuple[Run, str]]
 
 
 def plan(runs: Sequence[Run], keep: int, name: str | None = None) -> Cleaning:
-    """Of all `runs` of a folder, the newest first, those behind the `keep` newest of each name.
+    """Plan to remove all but the `keep` newest of each name; `runs` are sorted newest first.
 
-    A run stays that is in use, the best of its name, or the begin of a run that stays. So cleaning
-    a second time, or twice at once, removes no more.
+    A run stays if it is in use, the best of its name, or the start of a run that stays. So a second
+    cleaning, even at the same time, removes no more.
 
     Raises:
         RunError: the config of a run that stays cannot be read.
@@ -46,7 +46,9 @@ def plan(runs: Sequence[Run], keep: int, name: str | None = None) -> Cleaning:
     ]
     reasons: dict[Path, str] = {}
     for same in by_name(runs).values():
-        reasons |= {run.path: f"the best of its name, {_shown(one)}" for run, one in bests(same)}
+        reasons |= {
+            run.path: f"the best of its name, {_format(figure)}" for run, figure in bests(same)
+        }
     reasons |= {run.path: "it is in use" for run in old if is_held(run.path / "lock")}
     _keep_begins(runs, old, reasons)
     go = [run for run in old if run.path not in reasons]
@@ -63,20 +65,20 @@ def by_name(runs: Sequence[Run]) -> dict[str, list[Run]]:
 
 
 def bests(runs: Sequence[Run]) -> Iterator[tuple[Run, Figure]]:
-    """The best run by each figure that one of them is judged by; of equal ones the first."""
+    """The best run by each figure that judges one of them; the first of equal ones."""
     metrics = dict.fromkeys(run.best.metric for run in runs if run.best is not None)
     for metric in metrics:
         better = direction_in(runs, metric)
         figures = [(run, figure) for run in runs if (figure := run.figure(metric)) is not None]
-        yield max(figures, key=lambda one: merit_of(one[1].value, better))
+        yield max(figures, key=lambda pair: merit_of(pair[1].value, better))
 
 
-def _shown(figure: Figure) -> str:
+def _format(figure: Figure) -> str:
     return f"{figure.metric} {figure.value:.4g}"
 
 
 def _keep_begins(runs: Sequence[Run], old: Sequence[Run], reasons: dict[Path, str]) -> None:
-    """Add those that a run began from which stays, and those that these began from."""
+    """Add to `reasons` the runs from which staying runs began, directly or not."""
     names = by_name(runs)
     places = {(run.name, run.path.name): run for run in runs}
     visited: set[Path] = set()
@@ -94,9 +96,9 @@ def _keep_begins(runs: Sequence[Run], old: Sequence[Run], reasons: dict[Path, st
 
 
 def _begins(path: Path, names: dict[str, list[Run]]) -> Iterator[tuple[str, str]]:
-    """Name and folder of each run that the config of another one mentions.
+    """The name and folder of each run that a run's config mentions.
 
-    A run that moved keeps both. What names no folder may mean any run of that name.
+    A run that was moved keeps both. A name without a folder may mean any run of that name.
     """
     file = path / "resolved.yaml"
     try:
@@ -119,7 +121,7 @@ def _begins(path: Path, names: dict[str, list[Run]]) -> Iterator[tuple[str, str]
 
 
 def remove(path: Path) -> bool:
-    """Remove one run; False where it is gone already.
+    """Remove a run; False if it no longer exists.
 
     Raises:
         RunError: it is in use, or something in it cannot be removed.
@@ -133,7 +135,7 @@ def remove(path: Path) -> bool:
             return False
         raise
     try:
-        with _opened(path.parent) as parent:
+        with _open_folder(path.parent) as parent:
             aside = f"{ASIDE}{path.name}-{secrets.token_hex(4)}"
             try:
                 if not stat.S_ISDIR(os.lstat(path.name, dir_fd=parent).st_mode):
@@ -150,20 +152,20 @@ def remove(path: Path) -> bool:
 
 
 def remove_left_over(runs: Path) -> None:
-    """Remove what a `runs clean` that was killed had put aside; one at work holds its lock."""
+    """Remove the remnants of a killed `runs clean`; a running one holds their locks."""
     with contextlib.suppress(OSError):
         for folder in runs.iterdir():
             if not NAME.fullmatch(folder.name) or folder.is_symlink() or not folder.is_dir():
                 continue
             for remnant in folder.glob(f"{ASIDE}*"):
                 if not remnant.is_symlink() and not is_held(remnant / "lock"):
-                    with _opened(folder) as parent:
+                    with _open_folder(folder) as parent:
                         _remove_aside(folder, remnant.name, parent)
 
 
 @contextlib.contextmanager
-def _opened(folder: Path) -> Iterator[int]:
-    """A folder that is no link, so that what happens in it happens there."""
+def _open_folder(folder: Path) -> Iterator[int]:
+    """A handle of a folder that is no link, so that changes cannot land elsewhere."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         yield handle
@@ -172,7 +174,7 @@ def _opened(folder: Path) -> Iterator[int]:
 
 
 def _remove_aside(folder: Path, name: str, parent: int) -> None:
-    """Remove what was a run, its resolved.yaml first: without that it is none under any name."""
+    """Remove a renamed run, its resolved.yaml first, so that it no longer counts as a run."""
     troubles: list[OSError] = []
 
     def note(function: Any, file: Any, error: Any) -> None:

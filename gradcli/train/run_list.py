@@ -1,6 +1,6 @@
-"""All runs of a folder at a glance: what status.json says of each, and its size.
+"""List the runs of a folder: the status of each, and its size.
 
-No engine is imported for it.
+It does not import the engine.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from gradcli.train.run_start import NAME, NEVER, RUN_ID, Start, start_of
 from gradcli.wording import listed
 
 KILLED, UNKNOWN = "killed", "unknown"
-WRITTEN = ("running", "stopped", "interrupted", "failed", "finished")  # into status.json
-STATES = (*WRITTEN, KILLED, UNKNOWN)
-# Figures of which less is better, by their names behind `val.`; the table of metrics is not asked,
-# as that imports the engine. A test compares the two.
+STATUSES = ("running", "stopped", "interrupted", "failed", "finished")  # into status.json
+STATES = (*STATUSES, KILLED, UNKNOWN)
+# Figures of which less is better, by their names after `val.`. A test compares them with the table
+# of metrics, which would import the engine.
 LOWER = frozenset(
     {
         "loss",
@@ -49,7 +49,7 @@ COLUMNS = ("name", "status", "step", "age", "size")
 class Figure:
     """A figure of a run, such as `val.accuracy`.
 
-    `better` is `higher` or `lower` where the run is judged by it and says so, else "".
+    `better` is `higher` or `lower` if the figure judges the run, else "".
     """
 
     metric: str
@@ -59,12 +59,12 @@ class Figure:
 
 @dataclass(frozen=True)
 class Run:
-    """What a list says of a run.
+    """A run in a list.
 
     Attributes:
-        status: as in status.json; `killed` where that says `running` and nobody holds the lock.
-        best: the figure that the run is judged by, at its best step; of a run that keeps no best
-            checkpoint a figure of val that is no loss, before others.
+        status: as in status.json; `killed` if that says `running` and no process holds the lock.
+        best: the figure that judges the run, at its best step; for a run that keeps no best
+            checkpoint preferably a figure of val that is no loss.
         size: the bytes of all its files.
     """
 
@@ -79,7 +79,7 @@ class Run:
 
     @property
     def name(self) -> str:
-        """The name that it shares with other runs."""
+        """The run's name, which other runs may share."""
         return self.path.parent.name
 
     @property
@@ -88,7 +88,7 @@ class Run:
         return None if self.start.time == NEVER else self.start.time
 
     def figure(self, metric: str) -> Figure | None:
-        """Its best value of a figure, else the last; None where it has none."""
+        """The best value of a figure, else the last; None if the run lacks it."""
         if self.best is not None and self.best.metric == metric:
             return self.best
         value = self.metrics.get(metric)
@@ -101,9 +101,9 @@ def direction(metric: str) -> str:
 
 
 def direction_in(runs: Sequence[Run], metric: str) -> str:
-    """The same of any figure: a run that is judged by it knows, of a user's own metrics too."""
+    """The same for any figure, such as a user's own metric: a run that it judges knows."""
     judges = (run.best for run in runs if run.best is not None)
-    directions = (one.better for one in judges if one.metric == metric and one.better)
+    directions = (figure.better for figure in judges if figure.metric == metric and figure.better)
     return next(directions, direction(metric))
 
 
@@ -135,13 +135,15 @@ def runs_in(folder: Path) -> list[Run]:
 def _folders(folder: Path, matches: Any) -> Iterator[Path]:
     with os.scandir(folder) as entries:
         names = [
-            one.name for one in entries if matches(one.name) and one.is_dir(follow_symlinks=False)
+            entry.name
+            for entry in entries
+            if matches(entry.name) and entry.is_dir(follow_symlinks=False)
         ]
     return (folder / name for name in names)
 
 
 def read_run(path: Path) -> Run:
-    """One run; whatever its status.json holds, it is listed."""
+    """Read a run, whatever its status.json holds."""
     status = read_json(path / "status.json")
     metrics = _metrics(status.get("metrics"))
     return Run(
@@ -150,21 +152,21 @@ def read_run(path: Path) -> Run:
         status_of(path, status),
         _count(status.get("step")),
         _count(status.get("steps")),
-        _best(status.get("best")) or _telling(metrics),
+        _best(status.get("best")) or _main_figure(metrics),
         metrics,
         size_of(path),
     )
 
 
-def status_of(path: Path, said: Mapping[str, Any]) -> str:
-    """What a run with this status.json is doing, or how it ended."""
-    status = said.get("status")
-    if status == "running" or not said:
+def status_of(path: Path, record: Mapping[str, Any]) -> str:
+    """What a run with this record in status.json is doing, or how it ended."""
+    status = record.get("status")
+    if status == "running" or not record:
         if is_held(path / "lock"):
             return "running"
-        begun = status == "running" or not os.path.lexists(path / "status.json")
-        return KILLED if begun else UNKNOWN
-    return status if status in WRITTEN else UNKNOWN
+        incomplete = status == "running" or not os.path.lexists(path / "status.json")
+        return KILLED if incomplete else UNKNOWN
+    return status if status in STATUSES else UNKNOWN
 
 
 def _count(value: object) -> int | None:
@@ -179,30 +181,30 @@ def _number(value: object) -> float | None:
     return None
 
 
-def _metrics(said: object) -> dict[str, float]:
-    pairs = said.items() if isinstance(said, dict) else ()
+def _metrics(record: object) -> dict[str, float]:
+    pairs = record.items() if isinstance(record, dict) else ()
     numbers = {str(name): _number(value) for name, value in pairs if len(str(name)) <= LONGEST}
     return {name: value for name, value in numbers.items() if value is not None}
 
 
-def _best(said: object) -> Figure | None:
-    """What status.json says of the best step; of older versions it says nothing."""
-    if not isinstance(said, dict):
+def _best(record: object) -> Figure | None:
+    """The best figure in status.json; older versions have none."""
+    if not isinstance(record, dict):
         return None
-    metric, value, better = said.get("metric"), _number(said.get("value")), said.get("better")
+    metric, value, better = record.get("metric"), _number(record.get("value")), record.get("better")
     if not isinstance(metric, str) or len(metric) > LONGEST or value is None:
         return None
     return Figure(metric, value, better if better in ("higher", "lower") else "")
 
 
-def _telling(metrics: Mapping[str, float]) -> Figure | None:
-    """The figure that says most where none is kept: of val, then of test, and no loss first."""
+def _main_figure(metrics: Mapping[str, float]) -> Figure | None:
+    """The main figure if the run has no best: of val before test, a metric before a loss."""
 
     def rank(metric: str) -> tuple[bool, bool]:
         return not metric.startswith("val."), metric.endswith(".loss")
 
-    chosen = min(metrics, key=rank, default=None)
-    return None if chosen is None else Figure(chosen, metrics[chosen])
+    main = min(metrics, key=rank, default=None)
+    return None if main is None else Figure(main, metrics[main])
 
 
 def size_of(path: Path) -> int:
@@ -219,15 +221,15 @@ def size_of(path: Path) -> int:
     return total
 
 
-def named(runs: Sequence[Run], name: str | None, folder: Path) -> list[Run]:
-    """The runs of this name; all of them where no name is asked for.
+def select(runs: Sequence[Run], name: str | None, folder: Path) -> list[Run]:
+    """The runs of this name, or all if it is None.
 
     Raises:
         RunError: there is none.
     """
-    chosen = [run for run in runs if name in (None, run.name)]
-    if name is None or chosen:
-        return chosen
+    selection = [run for run in runs if name in (None, run.name)]
+    if name is None or selection:
+        return selection
     quote = ascii(name)[1:-1]
     if not runs:
         raise RunError(f"no run '{quote}': {folder} holds no runs yet; `gradcli train` makes one")

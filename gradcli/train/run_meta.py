@@ -1,4 +1,4 @@
-"""What checkpoints of a job say beside its tensors: at step 0, and going on from one of them."""
+"""The metadata of a job's checkpoints: at step 0, and after a resume."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def meta_of(job: Job) -> Meta:
-    """At step 0."""
+    """The metadata at step 0."""
     return Meta(
         step=0,
         epoch=0,
@@ -31,9 +31,9 @@ def meta_of(job: Job) -> Meta:
 
 
 def continued(before: Meta, mine: Meta) -> Meta:
-    """Where the run stood, of the job as it is now.
+    """The metadata of a checkpoint, with the job as it is now.
 
-    What a schedule has seen stays, unless it is another one.
+    The schedule keeps its state, unless it is another schedule.
     """
     return replace(
         before,
@@ -49,6 +49,6 @@ def continued(before: Meta, mine: Meta) -> Meta:
 
 
 def _watched(meta: Meta) -> tuple[object, object]:
-    """Which schedule it is, and the figure that it watches: its state is of these."""
+    """The schedule's name and the figure that it watches, on which its state depends."""
     schedule = meta.config.get("schedule", {})
     return schedule.get("name"), schedule.get("metric")

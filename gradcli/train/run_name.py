@@ -1,4 +1,4 @@
-"""What RUN[@W] means: a run by its path, its name or `last`, and one of its checkpoints."""
+"""Resolve RUN[@W]: a run by its path, its name or `last`, and one of its checkpoints."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from gradcli.wording import listed
 
 
 class Choice(NamedTuple):
-    """What RUN[@W] names: a run, and which of its checkpoints; None where that is left open."""
+    """A run, and which of its checkpoints; None if that is left open."""
 
     path: Path
     which: str | None
 
 
 def find(runs: Path, text: str, option: str | None = None) -> Choice:
-    """What RUN[@W] names: RUN is a path, a run's name (its newest) or `last`.
+    """Resolve RUN[@W]: RUN is a path, a run's name (its newest) or `last`.
 
-    W is `best`, `last` or a step, as of the `option` --checkpoint. A path that has an `@` in it and
-    is a run is that run.
+    W is `best`, `last` or a step, like the `option` --checkpoint. If a path with an `@` in it is a
+    run, it means that run.
     """
     run, at, which = text.rpartition("@")
     if not at or "/" in which or is_run(Path(text)):
@@ -41,7 +41,7 @@ def find(runs: Path, text: str, option: str | None = None) -> Choice:
 
 def runs_of(runs: Path, name: str) -> list[Path]:
     """All runs of this name, the newest first."""
-    return sorted((one for one in _all(runs) if one.parent.name == name), key=start_of)[::-1]
+    return sorted((run for run in _all(runs) if run.parent.name == name), key=start_of)[::-1]
 
 
 def _find(runs: Path, text: str) -> Path:
@@ -54,7 +54,7 @@ def _find(runs: Path, text: str) -> Path:
         raise RunError(f"cannot read {path}: {error.strerror}") from error
     candidates = _all(runs)
     if text != "last":
-        candidates = [one for one in candidates if one.parent.name == text or one.name == text]
+        candidates = [run for run in candidates if run.parent.name == text or run.name == text]
     run = newest(candidates)
     if run is not None:
         return run
@@ -62,7 +62,7 @@ def _find(runs: Path, text: str) -> Path:
 
 
 def _not_found(runs: Path, text: str) -> GradcliError:
-    names = sorted({one.parent.name for one in _all(runs)})
+    names = sorted({run.parent.name for run in _all(runs)})
     quote = ascii(text)[1:-1]
     if not text:
         return RunError("no run '': a run is named by its path, its name or `last`")
@@ -78,13 +78,13 @@ def _not_found(runs: Path, text: str) -> GradcliError:
 
 
 def _runs_near(runs: Path, path: Path) -> tuple[str, ...]:
-    """How to name the run that a path which is none lies in, or the newest run that lies in it."""
+    """A hint for a path that is no run: the run above it, or the newest run below it."""
     for outer in path.parents:
         if is_run(outer):
             step = step_of(path.name)
             return (f"it is of a run: say {outer}{'' if step is None else f'@{step}'}",)
     try:
-        inner = [one for one in _folders(path, RUN_ID) if is_run(one)] or _all(path)
+        inner = [run for run in _folders(path, RUN_ID) if is_run(run)] or _all(path)
     except (OSError, RunError):
         return ()
     last = newest(inner)
@@ -123,5 +123,5 @@ def _all(runs: Path) -> list[Path]:
 def _folders(path: Path, pattern: re.Pattern[str]) -> list[Path]:
     if not path.is_dir():
         return []
-    entries = (one for one in path.iterdir() if pattern.fullmatch(one.name))
-    return [one for one in entries if one.is_dir() and not one.is_symlink()]
+    entries = (entry for entry in path.iterdir() if pattern.fullmatch(entry.name))
+    return [entry for entry in entries if entry.is_dir() and not entry.is_symlink()]

@@ -1,4 +1,4 @@
-"""When runs began: the name of a run's folder, and which of several runs is the newest.
+"""Start times of runs: the name of a run's folder, and which run is the newest.
 
 The name is date, time and a number, in UTC: `20260102-030405Z-001`. Older versions wrote the local
 time, without the Z; their manifests say when that was.
@@ -24,7 +24,7 @@ APART = timedelta(days=2)  # local times of one instant differ by 26 hours at mo
 
 
 class Start(NamedTuple):
-    """What orders runs, the oldest first."""
+    """The sort key of runs, oldest first."""
 
     time: datetime
     number: int
@@ -51,7 +51,7 @@ def newest(runs: Iterable[Path]) -> Path | None:
 
 
 def start_of(run: Path) -> Start:
-    """When a run began; of an old one as its manifest says, else by this machine's local time."""
+    """When a run began; an old one by its manifest, else by this machine's local time."""
     match, stamp = RUN_ID.fullmatch(run.name), _stamp(run)
     if match is None or stamp == NEVER:
         return Start(NEVER, 0, run.parent.name)
@@ -85,7 +85,7 @@ def _as_local(stamp: datetime) -> datetime:
 
 
 def next_start(runs: Path, name: str) -> Start:
-    """The start of a new run: now, and later than each run there, though a clock was set back."""
+    """The start of a new run: now, but later than every run there even if a clock went back."""
     now = Start(datetime.now(UTC).replace(microsecond=0), 1, name)
     try:
         last = newest(

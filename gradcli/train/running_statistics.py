@@ -1,4 +1,4 @@
-"""RunningStatistics: what the running statistics of layers learn of an update, on all ranks."""
+"""RunningStatistics: update the running statistics of layers from all ranks' batches."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _NUMBER = struct.Struct("<q")
 
 
 class RunningStatistics:
-    """Collects what layers would learn of each micro-batch, and lets them learn it once an update.
+    """Collects the statistics of each micro-batch, and updates the layers once an update.
 
-    They learn of the micro-batches of all ranks in order, those of rank 0 first: the statistics are
-    those of one rank that makes all of them.
+    The layers take the micro-batches of all ranks in order, those of rank 0 first, so that their
+    statistics are those of one rank that computes all micro-batches.
 
     Args:
-        models: their layers learn on all ranks; others learn of this rank alone.
+        models: their layers take statistics of all ranks; other layers of this rank only.
         group: the ranks.
     """
 
@@ -38,11 +38,11 @@ class RunningStatistics:
         self._notes: list[BatchStatistics] = []
 
     def collect(self) -> AbstractContextManager[object]:
-        """Inside a `with` block layers learn nothing yet."""
+        """Within a `with` block, collect statistics instead of updating layers."""
         return collect_statistics(self._notes)
 
     def learn(self) -> None:
-        """Let the layers learn what was collected on all ranks, each of which has to call this."""
+        """Update the layers with the statistics of all ranks, all of which must call this."""
         notes = self._notes[:]
         self._notes.clear()
         if self._group.size > 1 and self._layers:
@@ -55,7 +55,7 @@ class RunningStatistics:
             note.layer.learn(note.mean, note.var)
 
     def drop(self) -> None:
-        """Forget what was collected."""
+        """Drop the collected statistics."""
         self._notes.clear()
 
     def _bytes(self, note: BatchStatistics) -> bytes:

@@ -45,7 +45,7 @@ SIZES: dict[str, int] = {
 
 
 @dataclass(frozen=True)
-class Stored:
+class RawTensor:
     """One tensor as bytes: its dtype in safetensors' names, its shape and its data."""
 
     dtype: str
@@ -62,21 +62,21 @@ class Stored:
 class Contents:
     """A whole file: tensors by name, the metadata, and the header's bytes as they stand."""
 
-    tensors: dict[str, Stored]
+    tensors: dict[str, RawTensor]
     metadata: dict[str, str]
     header: bytes
 
 
-def encode_header(tensors: Mapping[str, Stored], metadata: Mapping[str, str]) -> bytes:
+def encode_header(tensors: Mapping[str, RawTensor], metadata: Mapping[str, str]) -> bytes:
     """Length and JSON of the header; the bytes of the tensors follow in `layout` order."""
     header: dict[str, Any] = {METADATA: dict(metadata)} if metadata else {}
     offset = 0
     for name in layout(tensors):
-        stored = tensors[name]
-        end = offset + stored.size
+        tensor = tensors[name]
+        end = offset + tensor.size
         header[name] = {
-            "dtype": stored.dtype,
-            "shape": list(stored.shape),
+            "dtype": tensor.dtype,
+            "shape": list(tensor.shape),
             "data_offsets": [offset, end],
         }
         offset = end
@@ -85,7 +85,7 @@ def encode_header(tensors: Mapping[str, Stored], metadata: Mapping[str, str]) ->
     return len(text).to_bytes(8, "little") + text
 
 
-def layout(tensors: Mapping[str, Stored]) -> list[str]:
+def layout(tensors: Mapping[str, RawTensor]) -> list[str]:
     """The order of the bytes: widest elements first, so that each tensor is aligned."""
     return sorted(tensors, key=lambda name: (-SIZES[tensors[name].dtype], name))
 
@@ -112,11 +112,11 @@ def decode(data: bytes | memoryview, source: str) -> Contents:
     metadata = _metadata(rows.pop(METADATA, {}), source)
     body = view[8 + header_length :]
     ranges: list[tuple[int, int, str]] = []
-    tensors: dict[str, Stored] = {}
+    tensors: dict[str, RawTensor] = {}
     for name, row in rows.items():
         dtype, shape, begin, end = _row(name, row, source)
         ranges.append((begin, end, name))
-        tensors[name] = Stored(dtype, shape, body[begin:end])
+        tensors[name] = RawTensor(dtype, shape, body[begin:end])
     _covered(ranges, len(body), source)
     return Contents(tensors, metadata, bytes(view[: 8 + header_length]))
 
@@ -150,7 +150,7 @@ def _start_problem(view: memoryview, length: int) -> str | None:
 
 
 def _parse(header: bytes, source: str) -> dict[str, Any]:
-    """The header as an object; stdlib json takes doubles, NaN and any depth, so that is refused."""
+    """The header as an object; unlike json, raises for repeated names, NaN and great depth."""
     try:
         text = header.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -170,14 +170,14 @@ def _parse(header: bytes, source: str) -> dict[str, Any]:
 
 def _object(items: list[tuple[str, Any]]) -> dict[str, Any]:
     """A JSON object whose names are different and can be written as UTF-8."""
-    seen: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for key, value in items:
-        if key in seen:
-            raise ValueError(f"'{_shown(key)}' occurs twice")
+        if key in result:
+            raise ValueError(f"'{_format(key)}' occurs twice")
         if not is_utf8(key):
             raise ValueError("a name holds half a surrogate pair")
-        seen[key] = value
-    return seen
+        result[key] = value
+    return result
 
 
 def _constant(word: str) -> NoReturn:
@@ -216,7 +216,7 @@ def is_utf8(text: str) -> bool:
     return True
 
 
-def _shown(name: str) -> str:
+def _format(name: str) -> str:
     """A name for a message: control characters escaped, at most 80 characters."""
     return ascii(name)[1:-1][:80]
 
@@ -226,32 +226,32 @@ def _metadata(value: object, source: str) -> dict[str, str]:
         _refuse(source, f"{METADATA} is not an object")
     for key, text in value.items():
         if not isinstance(text, str) or not is_utf8(text):
-            _refuse(source, f"{METADATA} '{_shown(key)}' is not a string")
+            _refuse(source, f"{METADATA} '{_format(key)}' is not a string")
     return value
 
 
 def _row(name: str, row: object, source: str) -> tuple[str, tuple[int, ...], int, int]:
     """dtype, shape, begin and end of one tensor, each checked and all of them together."""
-    shown = _shown(name)
+    label = _format(name)
     if not isinstance(row, dict) or set(row) != {"dtype", "shape", "data_offsets"}:
-        _refuse(source, f"tensor '{shown}' needs exactly dtype, shape and data_offsets")
+        _refuse(source, f"tensor '{label}' needs exactly dtype, shape and data_offsets")
     dtype, shape, offsets = row["dtype"], row["shape"], row["data_offsets"]
     if not isinstance(dtype, str) or dtype not in SIZES:
-        _refuse(source, f"tensor '{shown}' has the unknown dtype {_shown(str(dtype))}")
+        _refuse(source, f"tensor '{label}' has the unknown dtype {_format(str(dtype))}")
     if not _counts(shape):
-        _refuse(source, f"the shape of tensor '{shown}' is not a list of whole numbers from 0")
+        _refuse(source, f"the shape of tensor '{label}' is not a list of whole numbers from 0")
     if not _counts(offsets) or len(offsets) != 2:
-        _refuse(source, f"the data_offsets of tensor '{shown}' are not two whole numbers from 0")
+        _refuse(source, f"the data_offsets of tensor '{label}' are not two whole numbers from 0")
     begin, end = offsets
     size = math.prod(shape) * SIZES[dtype]
     if size > MAX_COUNT:
-        _refuse(source, f"tensor '{shown}' would have {quantity(size, 'byte')}")
+        _refuse(source, f"tensor '{label}' would have {quantity(size, 'byte')}")
     if end < begin:
-        _refuse(source, f"tensor '{shown}' ends at {end}, before its begin {begin}")
+        _refuse(source, f"tensor '{label}' ends at {end}, before its begin {begin}")
     if size != end - begin:
         _refuse(
             source,
-            f"tensor '{shown}' {dtype}{shape} needs {quantity(size, 'byte')}, its range has "
+            f"tensor '{label}' {dtype}{shape} needs {quantity(size, 'byte')}, its range has "
             f"{end - begin}",
         )
     return dtype, tuple(shape), begin, end
@@ -270,7 +270,7 @@ def _covered(ranges: list[tuple[int, int, str]], size: int, source: str) -> None
     """Ranges laid end to end must fill the body: no hole, no overlap, nothing left."""
     position, last = 0, "the header"
     for begin, end, raw in sorted(ranges):
-        name = _shown(raw)
+        name = _format(raw)
         if end > size:
             _refuse(
                 source, f"tensor '{name}' ends at {end}, the file has {quantity(size, 'data byte')}"

@@ -1,7 +1,7 @@
-"""What Accelerator.save_state writes and load_state reads: one safetensors file in a folder.
+"""The file of Accelerator.save_state and load_state: one safetensors file in a folder.
 
-Tensors are called "model.<name>" and "optimizer.<name>", of a second one "model_1.<name>". What is
-no tensor is a JSON object in the metadata. Rank 0 alone touches the file.
+Tensors are called "model.<name>" and "optimizer.<name>", those of a second model "model_1.<name>".
+All else is a JSON object in the metadata. Only rank 0 reads and writes the file.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _prefix(kind: str, number: int) -> str:
 
 
 def _numbers(accelerator: Accelerator) -> dict[str, Any]:
-    """What is no tensor."""
+    """All of the state but tensors."""
     return {
         "format": FORMAT,
         "updates": accelerator.updates,
@@ -94,8 +94,8 @@ def _numbers(accelerator: Accelerator) -> dict[str, Any]:
         "seed": default_generator.initial_seed(),
         "generator": accelerator.passes.common_state,
         "optimizers": [
-            [{k: v for k, v in group.items() if k != "params"} for group in one.param_groups]
-            for one in accelerator.optimizers
+            [{k: v for k, v in group.items() if k != "params"} for group in optimizer.param_groups]
+            for optimizer in accelerator.optimizers
         ],
         "schedulers": [scheduler.state_dict() for scheduler in accelerator.schedulers],
         "loaders": [loader.state_dict() for loader in accelerator.loaders],
@@ -103,7 +103,7 @@ def _numbers(accelerator: Accelerator) -> dict[str, Any]:
 
 
 def _read_numbers(contents: Contents, source: str, accelerator: Accelerator) -> dict[str, Any]:
-    """The JSON object of a file, of the kind that `_numbers` gives for these objects."""
+    """The JSON object of a file; raises unless it fits these objects like that of `_numbers`."""
     if KEY not in contents.metadata:
         raise CheckpointError(f"{source}: a safetensors file, but not one of save_state")
     try:
@@ -131,18 +131,18 @@ def _read_numbers(contents: Contents, source: str, accelerator: Accelerator) -> 
 def _copy_tensors(
     accelerator: Accelerator, contents: Contents, options: list[list[dict[str, Any]]]
 ) -> None:
-    """Weights, and the optimizers' tensors and options."""
+    """Copy weights, and the optimizers' tensors and options."""
     with no_grad():
         for i, model in enumerate(accelerator.models):
             for name, tensor in model.state_dict().items():
-                stored = contents.tensors[_prefix("model", i) + name]
-                tensor.copy_(as_tensor(stored).to(tensor.device))
+                raw = contents.tensors[_prefix("model", i) + name]
+                tensor.copy_(as_tensor(raw).to(tensor.device))
     for i, (optimizer, groups) in enumerate(zip(accelerator.optimizers, options, strict=True)):
         state: dict[int, dict[str, Tensor]] = {}
         for name, tensor in optimizer.state_tensors().items():
             kind, _, number = name.rpartition(".")
-            stored = contents.tensors[_prefix("optimizer", i) + name]
-            state.setdefault(int(number), {})[kind] = as_tensor(stored).to(tensor.device)
+            raw = contents.tensors[_prefix("optimizer", i) + name]
+            state.setdefault(int(number), {})[kind] = as_tensor(raw).to(tensor.device)
         parameters = [group["params"] for group in optimizer.state_dict()["param_groups"]]
         optimizer.load_state_dict(
             {

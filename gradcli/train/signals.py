@@ -10,15 +10,15 @@ from typing import Any
 
 from gradcli.errors import GradcliError, Interrupted, Stopped
 
-ASKED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Signals:
     """`with Signals() as signals:` then `signals.first` between steps and batches.
 
-    No code runs in the handler beside setting the flag, so it can come at any moment, in the
-    middle of a save too. Outside the main thread Python allows no handlers, and none are set. What
-    was ignored before stays ignored: `nohup gradcli train` outlives its terminal.
+    The handler only sets a flag, so a signal may come at any moment, even during a save. Outside
+    the main thread Python allows no handlers, and none are set. Signals that were ignored stay
+    ignored: `nohup gradcli train` outlives its terminal.
     """
 
     def __init__(self) -> None:
@@ -27,8 +27,8 @@ class Signals:
 
     def __enter__(self) -> Signals:
         if threading.current_thread() is threading.main_thread():
-            heard = [one for one in ASKED if signal.getsignal(one) != signal.SIG_IGN]
-            self._before = {one: signal.signal(one, self._receive) for one in heard}
+            active = [number for number in SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
+            self._before = {number: signal.signal(number, self._receive) for number in active}
         return self
 
     def __exit__(
@@ -37,8 +37,8 @@ class Signals:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for one, handler in self._before.items():
-            signal.signal(one, handler)
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
         if self.first is not None:
@@ -47,7 +47,7 @@ class Signals:
 
 
 def ending(first: signal.Signals, run: str, step: int) -> GradcliError:
-    """What to raise where a signal ended a training and the checkpoint of `step` stands."""
+    """The error of a signal that stopped a training after the checkpoint of `step`."""
     kind = Interrupted if first == signal.SIGINT else Stopped
     return kind(
         f"stopped by {first.name} after step {step}, with a checkpoint",

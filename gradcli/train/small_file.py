@@ -1,4 +1,4 @@
-"""Small files of runs and of users, in whose place anybody may have put something else."""
+"""Read small files of runs and users safely, whatever may lie in their place."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def read_small(
     follow: bool = True,
     check: Callable[[os.stat_result], None] | None = None,
 ) -> bytes:
-    """The bytes of a regular file; a pipe is not waited for, and a huge one not read.
+    """The bytes of a regular file; never waits for a pipe, nor reads a huge file.
 
-    `follow` links or not; `check` raises for a file that is not to be believed.
+    It may `follow` links; `check` raises for a file that cannot be trusted.
 
     Raises:
         OSError: it cannot be read, is no regular file, or has more than `most` bytes.

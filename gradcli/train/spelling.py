@@ -1,4 +1,4 @@
-"""What tokens of a text spell: the bytes of each, and the characters of many, piece by piece."""
+"""Decode tokens to text: the bytes of each token, and the characters of many, piece by piece."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ _NO_BYTE = b"\xff"  # part of no character
 
 
 class Decoder(Protocol):
-    """What gives the text of tokens that come one by one."""
+    """Decodes tokens that come one by one."""
 
     def add(self, token: int) -> str:
-        """The text that is complete once this token is there; often none."""
+        """The text that this token completes; often none."""
 
     def end(self) -> str:
-        """What is left where no token comes any more."""
+        """The rest of the text, after the last token."""
 
 
 class BytesDecoder:
-    """Tokens that stand for bytes; what is or makes up no character is U+FFFD."""
+    """Decodes tokens that stand for bytes; bytes that form no character become U+FFFD."""
 
     def __init__(self, spelled: Sequence[bytes]) -> None:
         self._spelled = spelled
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def add(self, token: int) -> str:
-        """The characters whose last byte this is."""
+        """The characters that end with this token's bytes."""
         return self._decoder.decode(self._spelled[token])
 
     def end(self) -> str:
-        """U+FFFD for bytes that make up none."""
+        """U+FFFD for remaining bytes that form no character."""
         return self._decoder.decode(b"", final=True)
 
 
 class _TokenizerDecoder:
-    """Tokens of a tokenizer, of which some make up a character together."""
+    """Decodes tokens of a tokenizer; several may form one character."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
@@ -61,7 +61,7 @@ class _TokenizerDecoder:
 
 
 def decoder_of(facts: DataFacts, source: Source | None) -> Decoder:
-    """The way from the tokens of a text back to it."""
+    """The decoder for tokens of this data."""
     if is_bpe(source):
         return _TokenizerDecoder(source.bpe.tokenizer)
     return BytesDecoder(token_bytes(facts, facts.unit))
@@ -75,7 +75,7 @@ def token_lengths(facts: Facts, source: Source | None) -> tuple[int, ...]:
 
 
 def unit_of(facts: Facts, source: Source | None) -> str | None:
-    """What a token of a text is; None for other data."""
+    """The unit of a text's tokens; None for other data."""
     unit: str | None = getattr(facts, "unit", None) or getattr(source, "unit", None)
     return unit
 
@@ -86,9 +86,9 @@ def is_bpe(source: Source | None) -> TypeGuard[TextSource]:
 
 
 def token_bytes(facts: Facts, unit: str | None) -> list[bytes]:
-    """The bytes of UTF-8 that each token of the vocabulary stands for, by its number.
+    """The UTF-8 bytes of each token of the vocabulary, by its number.
 
-    Empty where tokens stand for no text.
+    Empty if the data is no text.
     """
     if unit is None:
         return []
@@ -98,14 +98,13 @@ def token_bytes(facts: Facts, unit: str | None) -> list[bytes]:
 
 
 class Speller:
-    """The text of tokens that come one by one, up to the first of `stops`, which is left out.
+    """Decodes tokens one by one, up to the first of `stops` or `stop_tokens`, which it leaves out.
 
-    So is a token of `stop_tokens`, which ends it too. What may be the beginning of a stop text is
-    held back until it is known.
+    It holds back text that may be the beginning of a stop text.
 
     Attributes:
-        ended: a stop text or token has come.
-        tokens: how many came until then.
+        at_end: whether a stop text or token has come.
+        tokens: how many tokens came until then.
     """
 
     def __init__(
@@ -114,37 +113,37 @@ class Speller:
         self._decoder = decoder
         self._stops = stops
         self._stop_tokens = stop_tokens
-        self._held = ""
-        self.ended = False
+        self._buffer = ""
+        self.at_end = False
         self.tokens = 0
 
     def add(self, token: int) -> str:
-        """What is to be shown once this token is there."""
-        if self.ended:
+        """The text to show after this token."""
+        if self.at_end:
             return ""
         self.tokens += 1
         if token in self._stop_tokens:
-            piece, self.ended = self.end(), True
+            piece, self.at_end = self.end(), True
             return piece
-        return self._shown(self._decoder.add(token))
+        return self._emit(self._decoder.add(token))
 
     def end(self) -> str:
-        """What is to be shown where no token comes any more."""
-        if self.ended:
+        """The text to show after the last token."""
+        if self.at_end:
             return ""
-        piece = self._shown(self._decoder.end())
-        return piece if self.ended else piece + self._held
+        piece = self._emit(self._decoder.end())
+        return piece if self.at_end else piece + self._buffer
 
-    def _shown(self, text: str) -> str:
-        self._held += text
-        places = [place for stop in self._stops if (place := self._held.find(stop)) >= 0]
-        self.ended = bool(places)
-        safe = min(places) if places else len(self._held) - self._undecided()
-        piece, self._held = self._held[:safe], self._held[safe:]
+    def _emit(self, text: str) -> str:
+        self._buffer += text
+        places = [place for stop in self._stops if (place := self._buffer.find(stop)) >= 0]
+        self.at_end = bool(places)
+        safe = min(places) if places else len(self._buffer) - self._undecided()
+        piece, self._buffer = self._buffer[:safe], self._buffer[safe:]
         return piece
 
     def _undecided(self) -> int:
         """How many characters at the end may begin a stop text."""
-        longest = min(len(self._held), max(map(len, self._stops), default=1) - 1)
-        ends = (self._held[-count:] for count in range(longest, 0, -1))
+        longest = min(len(self._buffer), max(map(len, self._stops), default=1) - 1)
+        ends = (self._buffer[-count:] for count in range(longest, 0, -1))
         return next((len(end) for end in ends if any(s.startswith(end) for s in self._stops)), 0)

@@ -1,4 +1,4 @@
-"""Between the engine's tensors and a checkpoint's bytes: weights, optimizer state, hashes."""
+"""Convert between the engine's tensors and a checkpoint's bytes: weights, optimizer state."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gradcli import engine
 from gradcli.engine.dtype import DTYPES
 from gradcli.engine.origins import count_nonfinite, finite
 from gradcli.errors import CheckpointError
-from gradcli.train.safetensors_file import Stored
+from gradcli.train.safetensors_file import RawTensor
 from gradcli.wording import quantity
 
 if TYPE_CHECKING:
@@ -52,10 +52,10 @@ def weights(model: nn.Module) -> dict[str, Tensor]:
 
 def tensors_of(
     model: nn.Module, optimizer: optim.Optimizer, average: Average | None = None
-) -> dict[str, Stored]:
+) -> dict[str, RawTensor]:
     """Everything a checkpoint stores, as views of the tensors' bytes."""
     return {
-        name: Stored(dtype_name(tensor), tuple(tensor.shape), bytes_of(tensor))
+        name: RawTensor(dtype_name(tensor), tuple(tensor.shape), bytes_of(tensor))
         for name, tensor in all_tensors(model, optimizer, average).items()
     }
 
@@ -63,27 +63,27 @@ def tensors_of(
 def all_tensors(
     model: nn.Module, optimizer: optim.Optimizer | None, average: Average | None = None
 ) -> dict[str, Tensor]:
-    """All that a checkpoint stores, by its names there."""
-    named = {MODEL + name: tensor for name, tensor in weights(model).items()}
+    """All tensors that a checkpoint stores, by their names there."""
+    tensors = {MODEL + name: tensor for name, tensor in weights(model).items()}
     if optimizer is not None:
         state = optimizer.state_tensors()
-        named.update({OPTIMIZER + name: tensor for name, tensor in state.items()})
+        tensors.update({OPTIMIZER + name: tensor for name, tensor in state.items()})
     if average is not None:
-        named.update({AVERAGE + name: tensor for name, tensor in average.tensors.items()})
-    return named
+        tensors.update({AVERAGE + name: tensor for name, tensor in average.tensors.items()})
+    return tensors
 
 
-def as_evaluated(stored: Mapping[str, Stored]) -> dict[str, Stored]:
-    """The model's own tensors, with the averages of weights instead where there are any."""
-    named = {name: one for name, one in stored.items() if name.startswith(MODEL)}
-    for name, one in stored.items():
+def as_evaluated(saved: Mapping[str, RawTensor]) -> dict[str, RawTensor]:
+    """The model's tensors, with averages in place of averaged weights."""
+    tensors = {name: tensor for name, tensor in saved.items() if name.startswith(MODEL)}
+    for name, tensor in saved.items():
         if name.startswith(AVERAGE):
-            named[MODEL + name.removeprefix(AVERAGE)] = one
-    return named
+            tensors[MODEL + name.removeprefix(AVERAGE)] = tensor
+    return tensors
 
 
 def restore(
-    stored: Mapping[str, Stored],
+    saved: Mapping[str, RawTensor],
     model: nn.Module,
     optimizer: optim.Optimizer | None,
     source: str,
@@ -93,72 +93,74 @@ def restore(
 ) -> list[str]:
     """Copy a checkpoint into the model, the optimizer and the average of the weights.
 
-    Without an optimizer the model is to be used: it gets the averages, where there are any.
+    Without an optimizer, for evaluation, the model gets the averages if there are any.
 
-    Everything is compared before anything is copied. Where they differ, a list of all that is
-    missing, left over and of another shape or dtype is raised; with `partial` what fits is copied
-    and the list is given back.
+    Everything is compared before anything is copied. If they differ, the error lists all that is
+    missing, left over and of another shape or dtype; with `partial` it copies what fits and returns
+    the list.
     """
-    wanted = all_tensors(model, optimizer, average)
+    tensors = all_tensors(model, optimizer, average)
     if optimizer is None:
-        stored = as_evaluated(stored)
-    fault = differences(stored, wanted, source)
+        saved = as_evaluated(saved)
+    fault = differences(saved, tensors, source)
     if fault is not None and not partial:
         raise fault
     with engine.no_grad():
-        for name, tensor in wanted.items():
-            if name in stored and _fits(stored[name], tensor):
-                tensor.copy_(as_tensor(stored[name]))
+        for name, tensor in tensors.items():
+            if name in saved and _fits(saved[name], tensor):
+                tensor.copy_(as_tensor(saved[name]))
     return [] if fault is None else [fault.message, *fault.notes]
 
 
-def readable(stored: Stored, tensor: Tensor) -> bool:
-    """Whether weights from elsewhere are of the tensor's type, or rounded to bfloat16."""
-    return stored.dtype in (dtype_name(tensor), *([_HALF] if tensor.is_floating_point() else []))
+def readable(saved: RawTensor, tensor: Tensor) -> bool:
+    """Whether saved weights have the tensor's type, or are its values in bfloat16."""
+    return saved.dtype in (dtype_name(tensor), *([_HALF] if tensor.is_floating_point() else []))
 
 
-def as_tensor(stored: Stored) -> Tensor:
-    """Stored bytes as a tensor of the stored shape and type, on the CPU, in memory of its own."""
-    dtype = ENGINE_DTYPES[stored.dtype]
-    if not len(stored.data):
-        return engine.zeros(stored.shape, dtype=dtype, device="cpu")
-    flat = engine.frombuffer(bytearray(stored.data), dtype=dtype)
-    return flat.reshape(stored.shape)
+def as_tensor(raw: RawTensor) -> Tensor:
+    """A tensor with the bytes, shape and type of `raw`, on the CPU, in its own memory."""
+    dtype = ENGINE_DTYPES[raw.dtype]
+    if not len(raw.data):
+        return engine.zeros(raw.shape, dtype=dtype, device="cpu")
+    flat = engine.frombuffer(bytearray(raw.data), dtype=dtype)
+    return flat.reshape(raw.shape)
 
 
 def differences(
-    stored: Mapping[str, Stored], wanted: Mapping[str, Tensor], source: str
+    saved: Mapping[str, RawTensor], expected: Mapping[str, Tensor], source: str
 ) -> CheckpointError | None:
-    """What keeps the stored tensors from being the wanted ones, if anything does."""
+    """The error that lists how the saved tensors differ from the expected ones, if they do."""
     missing = [
-        f"missing: {name} {_wanted(one)}" for name, one in wanted.items() if name not in stored
+        f"missing: {name} {_format(tensor)}"
+        for name, tensor in expected.items()
+        if name not in saved
     ]
     extra = [
-        f"not in the model: {name} {one.dtype}{list(one.shape)}"
-        for name, one in stored.items()
-        if name not in wanted
+        f"not in the model: {name} {tensor.dtype}{list(tensor.shape)}"
+        for name, tensor in saved.items()
+        if name not in expected
     ]
-    other = [
-        f"{name}: the checkpoint has {stored[name].dtype}{list(stored[name].shape)}, "
-        f"the model {_wanted(one)}"
-        for name, one in wanted.items()
-        if name in stored and not _fits(stored[name], one)
+    mismatched = [
+        f"{name}: the checkpoint has {saved[name].dtype}{list(saved[name].shape)}, "
+        f"the model {_format(tensor)}"
+        for name, tensor in expected.items()
+        if name in saved and not _fits(saved[name], tensor)
     ]
-    if not (missing or extra or other):
+    if not (missing or extra or mismatched):
         return None
     return CheckpointError(
         f"{source} does not fit the model: {quantity(len(missing), 'tensor')} missing, "
-        f"{len(extra)} left over, {len(other)} of another shape or dtype",
+        f"{len(extra)} left over, {len(mismatched)} of another shape or dtype",
         code="E704",
-        notes=(*missing, *extra, *other),
+        notes=(*missing, *extra, *mismatched),
     )
 
 
-def _fits(stored: Stored, tensor: Tensor) -> bool:
-    return (stored.dtype, stored.shape) == (dtype_name(tensor), tuple(tensor.shape))
+def _fits(saved: RawTensor, tensor: Tensor) -> bool:
+    return (saved.dtype, saved.shape) == (dtype_name(tensor), tuple(tensor.shape))
 
 
-def _wanted(tensor: Tensor) -> str:
+def _format(tensor: Tensor) -> str:
     return f"{dtype_name(tensor)}{list(tensor.shape)}"
 
 

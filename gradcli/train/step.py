@@ -1,7 +1,7 @@
-"""One training step: a function of its number and its samples' indices, nothing else.
+"""A training step: a function of its number and its samples' indices, nothing else.
 
-All that changes from step to step comes as tensors, and nothing is read back inside, so that the
-step is captured once and many steps are replayed without Python in between.
+All that changes from step to step comes as tensors, and no value is read back inside, so the step
+is captured once and many steps are replayed without Python in between.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ NORMS = 5  # of the latest steps, kept for messages
 class TrainingStep:
     """The steps of one job.
 
-    `note` is told how gradients travel between GPUs, and why steps run eagerly, where they do.
+    `note` gets remarks: how gradients travel between GPUs, and why steps run eagerly.
 
-    The parts of a batch are shared by the ranks of `group`: all that this process has joined.
+    The ranks of `group`, by default all that this process joined, share the parts of a batch.
 
     Attributes:
-        norms: of the gradients before they are clipped, at the latest steps where they are known.
+        norms: gradient norms before clipping, by step, of the latest steps that computed them.
     """
 
     def __init__(
@@ -62,15 +62,15 @@ class TrainingStep:
     ) -> None:
         group = group or distributed.group()
         self._job = job
-        self._one = OneStep(job, split, group)
+        self._step = OneStep(job, split, group)
         if group.size > 1:
-            from gradcli.engine.distributed.gpus import way  # whoever is alone does not wait for it
+            from gradcli.engine.distributed.gpus import way  # not needed by one rank
 
             words = way(group, next(job.model.parameters()).device).words
             if words:
                 note(words)
         self.captured = capture(
-            self._one,
+            self._step,
             on_refusal=lambda why: note(f"the steps run eagerly, one by one: {why}"),
             eager=not job.settings.capture,
         )
@@ -79,29 +79,31 @@ class TrainingStep:
 
     @property
     def average(self) -> Average | None:
-        """The average of the weights, where there is one."""
-        return self._one.average
+        """The moving average of the weights, if there is one."""
+        return self._step.average
 
     @property
     def looks(self) -> bool:
-        """Whether each step looks at the norm of its gradients."""
-        return self._one.looks
+        """Whether each step computes the norm of its gradients."""
+        return self._step.looks
 
     def rates(self, step: int) -> list[float]:
         """The learning rate of each group at a step, from 1."""
-        return self._one.rates(step)
+        return self._step.rates(step)
 
     def run(self, first: int, indices: Tensor) -> Progress:
-        """The steps from number `first` (from 1) on, one for each row of indices (steps, batch)."""
-        inputs = self._one.inputs(range(first, first + indices.shape[0]))
+        """Run the steps from number `first` (from 1) on, one for each row of indices."""
+        inputs = self._step.inputs(range(first, first + indices.shape[0]))
         result = self.captured.steps(indices, *inputs)
-        columns = iter([] if result.outputs is None else [one.tolist() for one in result.outputs])
+        columns = iter(
+            [] if result.outputs is None else [output.tolist() for output in result.outputs]
+        )
         losses: list[float] = next(columns, [])
         norms: list[float] = next(columns, []) if self.looks else []
         before = next(columns, norms)
-        if result.error is not None and len(losses) == result.done and self._one.loss is not None:
-            losses.append(self._one.loss.item())  # an eager step that was refused gave nothing back
-            norms += [] if self._one.norm is None else [self._one.norm.item()]
+        if result.error is not None and len(losses) == result.done and self._step.loss is not None:
+            losses.append(self._step.loss.item())  # an eager step that failed returns nothing
+            norms += [] if self._step.norm is None else [self._step.norm.item()]
         self._keep(dict(enumerate(before[: result.done], first)))
         return Progress(losses, norms, result.done, result.error)
 
@@ -110,49 +112,49 @@ class TrainingStep:
 
     @property
     def waited(self) -> float:
-        """Seconds for which the steps so far waited for their samples."""
-        return waiting.total() + sum(one.sampling_seconds for one in self.captured.programs)
+        """The seconds that the steps so far waited for their samples."""
+        return waiting.total() + sum(program.sampling_seconds for program in self.captured.programs)
 
     def norm_at(self, step: int) -> float:
-        """That of the gradients of the latest step, before they were clipped in any way."""
+        """The norm of the gradients of the latest step, before any clipping."""
         if step not in self.norms:
             self._keep({step: self.norm()})
         return self.norms[step]
 
     def norm(self) -> float:
-        """That of the gradients as they are."""
+        """The norm of the current gradients."""
         return self._norm(lambda: self.captured.programs)
 
     def again(self, step: int, indices: Tensor, loss: Loss) -> Tensor:
-        """The loss of a step (from 1), and its gradients, by eager calls; nothing is updated.
+        """Repeat a step (from 1) eagerly, without its update; returns its loss.
 
-        `loss` stands in for the job's, to see when it is called.
+        `loss` replaces the job's, so that the caller sees when it is called.
         """
         engine.manual_seed(self._job.settings.seed, step=step)
-        one = copy(self._one)
-        one.job = replace(self._job, loss=loss)
-        one.ranks = None  # each rank makes all parts, and sees where it began
+        trial = copy(self._step)
+        trial.job = replace(self._job, loss=loss)
+        trial.ranks = None  # each rank computes all parts, and sees where it began
         with precision.products(self._job.settings):
-            result = one.gradients(indices, engine.get_rng_state())
+            result = trial.gradients(indices, engine.get_rng_state())
         self.put_back()
         return result
 
     def put_back(self) -> None:
         """The model's buffers as they were before the latest step that was begun."""
-        self._one.put_back()
+        self._step.put_back()
 
     def samples(self, indices: Tensor) -> Tensor:
-        """The samples that the indices of a step stand for."""
-        return self._one.samples(indices)
+        """The samples for the indices of a step."""
+        return self._step.samples(indices)
 
     def batch(self, step: int, indices: Tensor) -> tuple[Tensor, Tensor]:
         """The samples as a step sees them."""
         engine.manual_seed(self._job.settings.seed, step=step)
-        return self._one.batch(indices, engine.get_rng_state())
+        return self._step.batch(indices, engine.get_rng_state())
 
 
 class OneStep:
-    """What is captured."""
+    """The step as a function that can be captured."""
 
     def __init__(self, job: Job, split: Split, group: Group = ALONE) -> None:
         self.job = job
@@ -163,25 +165,25 @@ class OneStep:
         ema = job.settings.ema
         self.ranks: Shares | None = None
         self.average = None if ema is None else Average(job.model, ema)
-        self.loss: Tensor | None = None  # of the latest step that Python made
+        self.loss: Tensor | None = None  # of the latest eager step
         self.norm: Tensor | None = None
-        self.whole_norm: Tensor | None = None  # before its numbers were clipped, where they are
+        self.whole_norm: Tensor | None = None  # before `clip_value`, if that is set
         self.buffers = saved_buffers(job.model)
         self.before = [buffer.clone() for buffer in self.buffers]
         skips = job.settings.on_nonfinite == "skip"
         self.looks = skips or job.settings.clip is not None
-        # A GPU's kernels go on behind what they refuse, until somebody reads.
+        # On a GPU an error shows only when a value is read.
         self._reads = skips and self._parameters[0].device != "cpu"
         self._balanced: Balanced | None = None
         if job.settings.sampler is not None:
-            from gradcli.train.balanced import Balanced  # few ask for it
+            from gradcli.train.balanced import Balanced  # rarely needed
 
             self._balanced = Balanced.of(split)
         if group.size > 1:
             self.ranks = Shares(self._outline(), group, job.settings.reduce)
 
     def _outline(self) -> Outline:
-        """What each part does, seen by making one of the first samples."""
+        """The outline of each part, from a trial with the first samples."""
         settings = self.job.settings
         count = min(settings.micro_batch or settings.batch, self._split.size)
         first, state = (
@@ -201,11 +203,11 @@ class OneStep:
     def __call__(
         self, indices: Tensor, rates: Tensor, state: Tensor, decay: Tensor | None = None
     ) -> tuple[Tensor, ...]:
-        """One step: its loss, and the norm of its gradients where it needs that.
+        """Do a step; returns its loss, and the norm of its gradients if it needs that.
 
-        Behind them is the norm before `clip_value` was applied, where it is: nobody sees it later.
-        If one of them is not finite, it ends before the update. `decay` is that of the average,
-        where there is one.
+        With `clip_value` the norm before it comes last, since it cannot be computed later. If a
+        figure is not finite, the step ends before the update. `decay` is that of the average, if
+        there is one.
         """
         self.job.optimizer.take_rates(rates)
         for before, buffer in zip(self.before, self.buffers, strict=True):
@@ -215,7 +217,7 @@ class OneStep:
             self.loss = loss = self.gradients(indices, state)
             self._require_finite(loss)
             self.update(decay)
-        return tuple(one for one in (loss, self.norm, self.whole_norm) if one is not None)
+        return tuple(figure for figure in (loss, self.norm, self.whole_norm) if figure is not None)
 
     def rates(self, step: int) -> list[float]:
         """The learning rate of each group at a step, from 1."""
@@ -223,7 +225,7 @@ class OneStep:
         return [rate * factor for rate in self._rates]
 
     def inputs(self, steps: Sequence[int]) -> list[Tensor]:
-        """What a step takes beside its indices, a row for each of these steps, from 1."""
+        """The arguments of steps (from 1) beside their indices, a row for each step."""
         states = []
         for step in steps:
             engine.manual_seed(self.job.settings.seed, step=step)
@@ -236,11 +238,11 @@ class OneStep:
         return rows
 
     def gradients(self, indices: Tensor, state: Tensor) -> Tensor:
-        """The batch's mean loss, with its gradients in the parameters.
+        """Compute the batch's gradients; returns its mean loss.
 
-        A batch cut into micro-batches weighs each by its size, or by what its targets count in
-        the mean, so that the cut changes nothing but rounding. Their gradients are added up along
-        a tree, their losses in order.
+        Micro-batches are weighted by their sizes, or by the mass of their targets in the mean, so
+        that they change only rounding. Their gradients are summed along a tree, their losses in
+        order.
         """
         job = self.job
         job.optimizer.zero_grad()
@@ -256,15 +258,15 @@ class OneStep:
         else:
             engine.set_rng_state(_later(state, self.ranks.first_draw(len(parts))))
             results = self.ranks.add_up(len(parts), backward)
-        for statistics in chain(*(one.statistics for one in results)):
+        for statistics in chain(*(result.statistics for result in results)):
             statistics.layer.learn(statistics.mean, statistics.var)
-        return sum((one.loss for one in results[1:]), results[0].loss)
+        return sum((result.loss for result in results[1:]), results[0].loss)
 
     def _backward(self, part: Tensor, state: Tensor, weight: Any = None) -> PartResult:
-        """Add the gradients of a part, of which the batch's mean has a share."""
+        """Add the gradients of a part, weighted by its share of the batch's mean."""
         job = self.job
         inputs, targets = self.batch(part, state)
-        # A batch that is not cut moves the running statistics itself.
+        # A whole batch updates the running statistics itself.
         apart = self.ranks is not None or job.settings.micro_batch is not None
         notes: AbstractContextManager[list[BatchStatistics]]
         notes = collect_statistics() if apart else nullcontext([])
@@ -276,7 +278,7 @@ class OneStep:
         return PartResult(loss.detach(), statistics)
 
     def _weights(self, parts: Sequence[Tensor], state: Tensor) -> list[Any]:
-        """How much of the batch's mean each part is."""
+        """The share of each part in the batch's mean."""
         sizes: list[Any] = [part.shape[0] for part in parts]
         if self.job.mass is not None and len(parts) > 1:
             sizes = [self.job.mass(self.batch(part, state)[1]) for part in parts]
@@ -284,7 +286,7 @@ class OneStep:
         return [size / total for size in sizes]
 
     def batch(self, indices: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        """Inputs and targets of these samples, changed by `augment:` where there is any."""
+        """Inputs and targets of these samples, augmented if `augment:` is set."""
         job, split, balanced = self.job, self._split, self._balanced
         with waiting.gathering():
             samples = self.samples(indices)
@@ -297,7 +299,7 @@ class OneStep:
             return split.augment(samples, state, draws=indices, partners=balanced.samples)
 
     def samples(self, indices: Tensor) -> Tensor:
-        """The samples of drawings, of which one may come again in an epoch."""
+        """The samples of drawings, in which a sample may come twice in an epoch."""
         return indices if self._balanced is None else indices % self._split.size
 
     def update(self, decay: Tensor | None = None) -> None:
@@ -325,14 +327,14 @@ class OneStep:
 
 
 def _later(state: Tensor, draws: int) -> Tensor:
-    """The state of random numbers so many draws on."""
+    """The random state after so many draws."""
     if not draws:
         return state
-    with place.on(None):  # whatever computes: the host keeps up random states
+    with place.on(None):  # random states stay on the host
         return state + engine.tensor([0, 0, draws])
 
 
 def saved_buffers(model: nn.Module) -> list[Tensor]:
-    """The buffers that a checkpoint has: running statistics and whatever else a step may change."""
+    """The buffers in a checkpoint: running statistics and whatever else a step may change."""
     buffers = dict(model.named_buffers())
     return [buffers[name] for name in model.state_dict() if name in buffers]

@@ -1,4 +1,4 @@
-"""Tensors by name in a safetensors file: what `gradcli.save_tensors` and `load_tensors` do."""
+"""`gradcli.save_tensors` and `load_tensors`: tensors by name in a safetensors file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gradcli.train.atomic import write_file
 from gradcli.train.safetensors_file import (
     MAX_HEADER,
     METADATA,
-    Stored,
+    RawTensor,
     encode_header,
     is_utf8,
     layout,
@@ -27,7 +27,7 @@ class LoadedTensors(dict[str, Tensor]):
     """Tensors by name, in the order of the file's header.
 
     Attributes:
-        metadata: the texts that were saved with them.
+        metadata: the texts in the file.
     """
 
     def __init__(self, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
@@ -42,26 +42,26 @@ def save_tensors(
 ) -> None:
     """Write tensors by name, and texts, as a safetensors file that any tool reads.
 
-    Strided tensors are written row by row, those of a GPU are copied. A file of that name is
-    replaced, once the new one is whole and on the disk.
+    Strided tensors are written in row-major order, and tensors of a GPU are copied. The file
+    replaces an older one only when it is whole and on the disk.
 
     Raises:
         OptionError: a name, tensor or text that the format cannot hold (also a TypeError where it
             has another type).
-        CheckpointError: the file cannot be written; one that was there stands as it was.
+        CheckpointError: the file cannot be written; an older one stays as it was.
     """
     _check(tensors, "tensors", Tensor)
     _check(metadata or {}, "metadata", str)
-    for name, one in tensors.items():
-        if one.device == "meta":
+    for name, tensor in tensors.items():
+        if tensor.device == "meta":
             raise OptionError(
                 f"save_tensors: tensors['{shown(name)}'] lies on meta, which has no values"
             )
-    stored = {
-        name: Stored(NAMES[one.dtype.name], tuple(one.shape), bytes_of(one))
-        for name, one in tensors.items()
+    raw = {
+        name: RawTensor(NAMES[tensor.dtype.name], tuple(tensor.shape), bytes_of(tensor))
+        for name, tensor in tensors.items()
     }
-    header = encode_header(stored, metadata or {})
+    header = encode_header(raw, metadata or {})
     if len(header) - 8 > MAX_HEADER:
         raise OptionError(
             f"save_tensors: names and metadata take {quantity(len(header) - 8, 'byte')}, the "
@@ -71,7 +71,7 @@ def save_tensors(
     if target.exists() and not target.is_file():
         raise CheckpointError(f"cannot save {shown(target)}: it is there and is no regular file")
     try:
-        write_file(target, [header, *(stored[name].data for name in layout(stored))])
+        write_file(target, [header, *(raw[name].data for name in layout(raw))])
     except OSError as error:
         raise CheckpointError(f"cannot save {shown(target)}: {error.strerror}") from error
 
@@ -86,18 +86,18 @@ def load_tensors(path: str | os.PathLike[str]) -> LoadedTensors:
             of elements that the engine does not have.
     """
     contents = read(Path(path))
-    for name, one in contents.tensors.items():
-        if one.dtype not in ENGINE_DTYPES:
+    for name, raw in contents.tensors.items():
+        if raw.dtype not in ENGINE_DTYPES:
             raise CheckpointError(
-                f"{shown(Path(path))}: tensor '{shown(name)}' is {one.dtype}, a type that the "
+                f"{shown(Path(path))}: tensor '{shown(name)}' is {raw.dtype}, a type that the "
                 f"engine does not have; save it as one of {', '.join(ENGINE_DTYPES)}"
             )
-    tensors = {name: as_tensor(one) for name, one in contents.tensors.items()}
+    tensors = {name: as_tensor(raw) for name, raw in contents.tensors.items()}
     return LoadedTensors(tensors, contents.metadata)
 
 
 def _check(values: object, what: str, kind: type) -> None:
-    """A mapping from names to values of one type; anything else is refused with the cure."""
+    """Raise, with a cure, unless `values` maps names to values of one type."""
     if not isinstance(values, Mapping):
         cure = "; give its state_dict()" if hasattr(values, "state_dict") else ""
         raise OptionTypeError(
@@ -121,7 +121,7 @@ def _check(values: object, what: str, kind: type) -> None:
 
 
 def _cure(kind: type, value: object) -> str:
-    """What makes the type that is needed of the one that was given."""
+    """How to turn a value into the right type."""
     if kind is str:
         return "json.dumps(x) makes a text of it"
     if hasattr(value, "__dlpack__"):

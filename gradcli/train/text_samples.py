@@ -1,7 +1,7 @@
-"""`train: {sample: ...}`: text that a model writes on as its training goes on.
+"""`train: {sample: ...}`: text samples that a model writes during its training.
 
-What is drawn depends on seed and step alone, and the training's own random numbers and weights stay
-as they are: a resumed run writes the same texts, and one without them has the same bits.
+They depend only on seed, step and weights, and change neither the training's random numbers nor its
+weights: a resumed run writes the same texts, and a run without them has the same bits.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ KEY = "train.sample"
 
 
 def try_sample(job: Job) -> None:
-    """Write one token before the first step, so that a prompt nobody can go on from ends it there.
+    """Write one token before the first step, so that an unusable prompt fails early.
 
-    Weights that give no finite numbers are for the training to name.
+    If weights give numbers that are not finite, the training reports it.
     """
     if job.settings.sample is None:
         return
     try:
-        _written(job, 0, tokens=1)
+        _generate(job, 0, tokens=1)
     except NumericsError:
         return
     except (ConfigError, DataError):
@@ -40,7 +40,7 @@ def try_sample(job: Job) -> None:
         ) from error
 
 
-def _written(
+def _generate(
     job: Job, step: int, must_end: Callable[[], bool] = lambda: False, tokens: int | None = None
 ) -> str:
     from gradcli.train.generate import Sampling, continued  # most trainings write no text
@@ -58,7 +58,7 @@ def _written(
 
 
 class TextSamples:
-    """The texts of a training; rank 0 writes them, of the average where there is one."""
+    """The text samples of a training; rank 0 writes them, with the average if there is one."""
 
     def __init__(self, job: Job, average: Average | None, note: Callable[[str], None]) -> None:
         self._job = job
@@ -67,11 +67,11 @@ class TextSamples:
         self.due = job.settings.sample is not None
 
     def at(self, step: int, must_end: Callable[[], bool]) -> dict[str, str] | None:
-        """Prompt and text of the weights behind a step; None where there is nothing to log.
+        """Prompt and text of the weights after a step; None if there is nothing to log.
 
         Raises:
-            Cancelled: it must end, and the text is dropped; where ranks would have to look up
-                together for that, it is written to its end.
+            Cancelled: `must_end()` is true, and the text is dropped; with several ranks, which
+                would have to check together, the text is written to its end.
         """
         group, sample = distributed.group(), self._job.settings.sample
         if sample is None or group.rank:
@@ -79,7 +79,7 @@ class TextSamples:
         check = must_end if group.size == 1 else lambda: False
         try:
             with self._average.in_place() if self._average else contextlib.nullcontext():
-                return {"prompt": sample.prompt, "text": _written(self._job, step, check)}
+                return {"prompt": sample.prompt, "text": _generate(self._job, step, check)}
         except GradcliError as error:  # weights that are not finite end the training elsewhere
             self._note(f"warning: no sample at step {step}: {error.message}")
             return None

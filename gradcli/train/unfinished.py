@@ -1,4 +1,4 @@
-"""The run that `train --continue` goes on with: begun from the same config, and not finished."""
+"""Find the run that `train --continue` resumes: unfinished, with the same config."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ def unfinished_run(runs: Path, name: str, config_sha256: str) -> Path | None:
     """The newest run of this name that began with this config and is not finished, if any.
 
     Raises:
-        ConfigError: E131, there is none, and the newest run of the name is not finished and began
-            with another config: what it has learnt must not be left behind without a word.
+        ConfigError: E131, there is none, but the newest run of the name is unfinished and has
+            another config: a new run must not abandon it silently.
     """
     newest_first = runs_of(runs, name)
     for run in newest_first:

@@ -1,4 +1,4 @@
-"""origins.json: where each value of a run's config comes from, down to single values."""
+"""origins.json: where each value of a run's config comes from."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class ValueOrigin(NamedTuple):
     """Where a value comes from.
 
     Attributes:
-        origin: a default, the config file, one that it extends, the command line, or the number of
-            ranks.
+        origin: a default, the config file, a file that it extends, the command line, or the number
+            of ranks.
         place: file and line, or the words of the command line.
     """
 
@@ -29,45 +29,45 @@ class ValueOrigin(NamedTuple):
     place: str | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """As it stands in origins.json."""
+        """The entry in origins.json."""
         odd = isinstance(self.value, float) and not math.isfinite(self.value)
         return {**self._asdict(), "value": str(self.value) if odd else self.value}
 
 
 def as_json(origins: Mapping[str, ValueOrigin]) -> dict[str, Any]:
-    """The file, without its format."""
-    return {key: one.as_json() for key, one in origins.items()}
+    """The values of origins.json."""
+    return {key: origin.as_json() for key, origin in origins.items()}
 
 
 def with_origins(
-    origins: Mapping[str, ValueOrigin], others: Mapping[str, ValueOrigin]
+    origins: Mapping[str, ValueOrigin], earlier: Mapping[str, ValueOrigin]
 ) -> dict[str, ValueOrigin]:
-    """What overrides said, with where others have it from."""
+    """The origins, with the earlier ones in place of overrides."""
     return {
-        key: others.get(key, one) if one.origin == "override" else one
-        for key, one in origins.items()
+        key: earlier.get(key, origin) if origin.origin == "override" else origin
+        for key, origin in origins.items()
     }
 
 
 def write(directory: RunDirectory, origins: Mapping[str, ValueOrigin]) -> None:
-    """Those of a new run."""
+    """Write the origins of a new run."""
     _write(directory, as_json(origins))
 
 
 def renew(directory: RunDirectory, origins: Mapping[str, ValueOrigin]) -> None:
-    """Those of a run that goes on: new is what its own config does not say.
+    """Update the origins of a resumed run with the values that its own config does not have.
 
-    All else comes from where it came from before; a run without the file stays without it.
+    All other values keep their origins; a run without the file stays without it.
     """
     before = read_json(directory.path / FILE).get("values")
     if not isinstance(before, dict):
         return
     own = f"{directory.path / 'resolved.yaml'}:"
     values = {}
-    for key, one in origins.items():
-        new = one.origin != "default" and not (one.place or "").startswith(own)
+    for key, origin in origins.items():
+        new = origin.origin != "default" and not (origin.place or "").startswith(own)
         entry = {} if new else before.get(key)
-        values[key] = {**one.as_json(), **(entry if isinstance(entry, dict) else {})}
+        values[key] = {**origin.as_json(), **(entry if isinstance(entry, dict) else {})}
     if values != before:
         _write(directory, values)
 

@@ -1,7 +1,7 @@
-"""Whether a resumed run is the whole one: a second run is stopped, resumed and compared.
+"""Verify the resume of a run: stop and resume a second run, and compare the two.
 
-The second run has weights and optimizer of its own, made anew at its start and once more for its
-resume, so that nothing but the files of the run goes from one half to the other.
+The second run builds its own weights and optimizer at its start and again for its resume, so that
+only the files of the run connect its two halves.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ TIMES = {"seconds", "samples_per_second", "wait_data", "wait_ranks", "slowest_ra
 
 
 class Stop(NamedTuple):
-    """Where the second run stops: behind which step, and where it ends after its resume.
+    """Where the second run stops: after which step, and where it ends after its resume.
 
-    A step that is left out, or that the run did not come to, is chosen at random.
+    A step that is None, or that the run did not reach, is chosen at random.
     """
 
     step: int | None = None
     max_steps: int | None = None
 
-    def chosen(self, steps: int) -> int | None:
-        """The step for a run that made so many; None where there is none between two."""
+    def choose(self, steps: int) -> int | None:
+        """The step to stop after, for a run of so many steps; None if it has fewer than 2."""
         if steps < 2:
             return None
         reached = self.step is not None and self.step < steps
@@ -59,12 +59,12 @@ def verify_resume(
     signals: Signals,
     stop: Stop,
 ) -> Result:
-    """The result of a run, with the verdict on its resume, which stands in manifest.json as well.
+    """The result of a run with the verdict on its resume, also written to manifest.json.
 
     It takes about as long as the run.
     """
     path, began = Path(result.run), time.monotonic()
-    step = stop.chosen(result.steps)
+    step = stop.choose(result.steps)
     if step is None:
         reporter.note("warning: the run ended behind its first step, so no resume was verified")
         return result
@@ -75,7 +75,7 @@ def verify_resume(
     folder = path / FOLDER
     shutil.rmtree(folder, ignore_errors=True)  # of a process that was killed
     try:
-        stopped = _stopped(job, folder, circumstances, signals, step)
+        stopped = _run_stopped(job, folder, circumstances, signals, step)
         with RunDirectory(stopped) as directory:
             again = resume(
                 _anew(job), directory, SilentReporter(), signals, max_steps=stop.max_steps
@@ -102,7 +102,7 @@ def verify_resume(
 
 
 def _anew(job: Job) -> Job:
-    """The same training with first weights and an optimizer of its own, on the same device."""
+    """The same training with new first weights and optimizer, on the same device."""
     assert job.fresh is not None
     fresh, device = job.fresh(), next(job.model.parameters()).device
     fresh.model.to(device)
@@ -118,25 +118,25 @@ def _anew(job: Job) -> Job:
 
 
 class _StopAt(SilentReporter):
-    """Asks a run for its end when a step is made, as SIGTERM does; and passes signals on."""
+    """Stops a run after a step, as SIGTERM does; passes signals on."""
 
     def __init__(self, step: int, signals: Signals) -> None:
         self._step = step
         self._outer = signals
         self.signals = Signals()
 
-    def step(self, step: int, loss: float, rate: float) -> None:
-        """A step was made."""
+    def on_step(self, step: int, loss: float, rate: float) -> None:
+        """A step is complete."""
         reached = signal.SIGTERM if step >= self._step else None
         self.signals.first = self._outer.first or reached
 
 
-def _stopped(
+def _run_stopped(
     job: Job, folder: Path, circumstances: Circumstances, signals: Signals, step: int
 ) -> Path:
-    """The directory of a second run that was stopped behind a step."""
+    """Run a second run and stop it after a step; returns its directory."""
     stop = _StopAt(step, signals)
-    # The first run's checkpoints lie there already, and its plan.json says it all.
+    # The first run's checkpoints are on the disk already, and it has the whole plan.json.
     here = replace(circumstances, sets=1, sheet=None)
     try:
         start(_anew(job), folder, here, stop, stop.signals, max_steps=step)
@@ -148,58 +148,58 @@ def _stopped(
 
 
 def _interrupted(error: Stopped | Interrupted, path: Path) -> Stopped | Interrupted:
-    """What to say where a signal comes while the second run trains."""
+    """The error for a signal during the second run."""
     return type(error)(
         f"stopped while the resume was verified, without a verdict; the run itself ended: {path}"
     )
 
 
 def different_record(whole: Path, resumed: Path) -> str:
-    """The first record of the logs that differs but for times; empty where none does."""
+    """The first record of the logs that differs, apart from times; empty if none does."""
     pairs = zip_longest(_records(whole), _records(resumed))
-    for number, (one, other) in enumerate(pairs, 1):
-        if one == other:
+    for number, (first, second) in enumerate(pairs, 1):
+        if first == second:
             continue
-        if one is None or other is None:
-            which = "resumed" if one is None else "whole"
+        if first is None or second is None:
+            which = "resumed" if first is None else "whole"
             return f"line {number} of log.jsonl is in the {which} run alone"
-        key = next(key for key in {**one, **other} if one.get(key) != other.get(key))
+        key = next(key for key in {**first, **second} if first.get(key) != second.get(key))
         return (
-            f"{key} in line {number} of log.jsonl (step {one.get('step')}): {one.get(key)} in the "
-            f"whole run, {other.get(key)} in the resumed one"
+            f"{key} in line {number} of log.jsonl (step {first.get('step')}): "
+            f"{first.get(key)} in the whole run, {second.get(key)} in the resumed one"
         )
     return ""
 
 
 def _records(run: Path) -> list[dict[str, Any]]:
-    """Those of a run's log, without times.
+    """The records of a run's log, without times.
 
-    Why a step was skipped is told with the norms of earlier steps, of which a resumed run knows
-    none; that it was skipped counts.
+    The reason of a skipped step names norms of earlier steps, which a resumed run does not know; so
+    only the fact counts.
     """
     lines = (run / LOG).read_text(encoding="utf-8").splitlines()
     records = [json.loads(line) for line in lines]
     return [
         {key: value if key != "skipped" else True for key, value in record.items()}
-        for record in ({k: v for k, v in one.items() if k not in TIMES} for one in records)
+        for record in ({k: v for k, v in record.items() if k not in TIMES} for record in records)
     ]
 
 
 def different_tensor(whole: Path, resumed: Path) -> str:
-    """The first tensor of the last checkpoints that differs in a bit; empty where none does."""
-    (name, one, _), (name_of_other, other, _) = (
+    """The first tensor of the last checkpoints that differs in a bit; empty if none does."""
+    (name, first, _), (second_name, second, _) = (
         newest_valid(run / "checkpoints") for run in (whole, resumed)
     )
-    if name != name_of_other:
-        return f"the last checkpoint: {name} of the whole run, {name_of_other} of the resumed one"
-    for key in {**one.tensors, **other.tensors}:
-        if one.tensors.get(key) != other.tensors.get(key):
+    if name != second_name:
+        return f"the last checkpoint: {name} of the whole run, {second_name} of the resumed one"
+    for key in {**first.tensors, **second.tensors}:
+        if first.tensors.get(key) != second.tensors.get(key):
             return f"{key} in {name}"
     return ""
 
 
 def sentence(verdict: Mapping[str, Any]) -> str:
-    """The verdict as the screen shows it."""
+    """The verdict as a line for the screen."""
     begin = f"resume verified: stopped at step {verdict['step']} and resumed"
     if verdict["same"]:
         return f"{begin}: the same weights, bit for bit, and the same log"
@@ -207,7 +207,7 @@ def sentence(verdict: Mapping[str, Any]) -> str:
 
 
 def check_verdict(result: Result) -> None:
-    """Raise where a resumed run was another one.
+    """Raise if the resumed run differs.
 
     Raises:
         ExpectationError: E602, with what differs first.

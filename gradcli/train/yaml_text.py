@@ -1,4 +1,4 @@
-"""Plain values as YAML that every reader takes the same way: any string in doubt is quoted."""
+"""Write plain values as YAML that every reader reads alike: doubtful strings are quoted."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def to_yaml(values: Mapping[str, object]) -> str:
 
 
 def inline(value: object) -> str:
-    """A value as YAML on one line, as it stands behind `key: `."""
+    """A value as YAML on one line, to follow `key: `."""
     text: str = yaml.dump(
         [value],
         Dumper=_Dumper,

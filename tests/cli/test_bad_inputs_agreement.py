@@ -24,7 +24,7 @@ from gradcli.errors import GradcliError, LostRankError
 from gradcli.train import agreement, ranks
 from gradcli.train.agreement import agree_at_start, meet
 from gradcli.train.ranks import Ranks
-from gradcli.train.safetensors_file import Stored
+from gradcli.train.safetensors_file import RawTensor
 
 __all__ = ["gradcli"]
 
@@ -117,7 +117,7 @@ def test_other_weights_on_a_rank_are_not_saved() -> None:
     def save(group: ThreadGroup) -> None:
         data = memoryview(bytes([group.rank]))
         ranks = Ranks(group, SimpleNamespace(first=None))  # type: ignore[arg-type]
-        ranks.same_weights({"model.0.weight": Stored("U8", (1,), data)}, 60)
+        ranks.same_weights({"model.0.weight": RawTensor("U8", (1,), data)}, 60)
 
     check_all_name(
         errors(save), "E805", 5, "rank 1 on node", "'model.0.weight'", "nothing is saved"

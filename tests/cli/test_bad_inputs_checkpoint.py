@@ -15,7 +15,7 @@ from refusals import begin, finish, gradcli, needs_proc, refused
 
 from gradcli.train import checkpoint
 from gradcli.train.checkpoint import Checkpoint
-from gradcli.train.safetensors_file import Stored
+from gradcli.train.safetensors_file import RawTensor
 
 __all__ = ["gradcli", "refused"]
 
@@ -175,12 +175,12 @@ def without(found: Checkpoint, name: str) -> Checkpoint:
     return Checkpoint(found.meta, tensors)
 
 
-def having(found: Checkpoint, name: str, one: Stored) -> Checkpoint:
+def having(found: Checkpoint, name: str, one: RawTensor) -> Checkpoint:
     return Checkpoint(found.meta, {**found.tensors, name: one})
 
 
-FLOAT = Stored("F32", (1,), struct.pack("<f", 1))
-DOUBLES = Stored("F64", (8,), bytes(64))
+FLOAT = RawTensor("F32", (1,), struct.pack("<f", 1))
+DOUBLES = RawTensor("F64", (8,), bytes(64))
 MISFITS: dict[str, tuple[Callable[[Checkpoint], Checkpoint], str, str]] = {
     "missing": (
         lambda found: without(found, "model.0.bias"),
@@ -227,7 +227,7 @@ def test_weights_that_are_not_finite_need_a_flag(
     gradcli: Refused, refused: Refused, stopped: Path
 ) -> None:
     values = struct.pack("<8f", math.nan, math.inf, *range(6))
-    rewrite(stopped, lambda found: having(found, "model.0.bias", Stored("F32", (8,), values)))
+    rewrite(stopped, lambda found: having(found, "model.0.bias", RawTensor("F32", (8,), values)))
     warning = f"weight 0.bias of {NAME} holds 2 non-finite values"
     ended = gradcli("eval", "last")
     assert (ended.code, f"warning: {warning}" in ended.err) == (0, True)

@@ -27,12 +27,12 @@ class Closed(io.StringIO):
 
 
 def follow(reporter: Progress) -> None:
-    reporter.started("runs/a/1", 0, 3, 2)
+    reporter.on_start("runs/a/1", 0, 3, 2)
     for step in (1, 2, 3):
-        reporter.step(step, 0.25, 1e-3)
-    reporter.evaluated(3, {"val.loss": 0.125})
+        reporter.on_step(step, 0.25, 1e-3)
+    reporter.on_evaluation(3, {"val.loss": 0.125})
     reporter.note("something to know")
-    reporter.finished(RESULT)
+    reporter.on_finish(RESULT)
 
 
 def test_a_terminal_gets_a_bar_with_loss_rate_and_time(monkeypatch) -> None:
@@ -71,10 +71,10 @@ def test_elsewhere_a_line_comes_every_few_seconds(capsys, monkeypatch) -> None:
 
 def test_without_evaluations_an_epoch_has_a_line(capsys) -> None:
     reporter = Progress(evaluates=False)
-    reporter.started("runs/a/1", 0, 7, 2)
+    reporter.on_start("runs/a/1", 0, 7, 2)
     for step in range(1, 8):
-        reporter.step(step, 1 / step, 1e-3)
-    reporter.finished(RESULT)
+        reporter.on_step(step, 1 / step, 1e-3)
+    reporter.on_finish(RESULT)
     lines = capsys.readouterr().err.splitlines()
     assert [line.split()[3] for line in lines] == ["1/7", "2/7", "4/7", "6/7", "7/7"]
     assert lines[-1] == "epoch 4/4  step 7/7  loss 0.1429  lr 0.001"
@@ -82,10 +82,10 @@ def test_without_evaluations_an_epoch_has_a_line(capsys) -> None:
 
 def test_many_short_epochs_are_no_flood(capsys) -> None:
     reporter = Progress(evaluates=False)
-    reporter.started("runs/a/1", 0, 3000, 3)
+    reporter.on_start("runs/a/1", 0, 3000, 3)
     for step in range(1, 3001):
-        reporter.step(step, 0.5, 1e-3)
-    reporter.finished(RESULT)
+        reporter.on_step(step, 0.5, 1e-3)
+    reporter.on_finish(RESULT)
     lines = capsys.readouterr().err.splitlines()
     assert lines[0].startswith("epoch    1/1000  step    1/3000  loss 0.5000")  # one column each
     assert lines[-1].startswith("epoch 1000/1000  step 3000/3000")
@@ -104,16 +104,16 @@ def test_many_short_epochs_are_no_flood(capsys) -> None:
 )
 def test_a_loss_of_any_size_is_short(loss: float, expected: str, capsys) -> None:
     reporter = Progress()
-    reporter.started("runs/a/1", 0, 3, 2)
-    reporter.step(1, loss, 0.1)
+    reporter.on_start("runs/a/1", 0, 3, 2)
+    reporter.on_step(1, loss, 0.1)
     assert capsys.readouterr().err == f"epoch 1/2  step 1/3  loss {expected}  lr 0.1\n"
 
 
 def test_an_end_that_comes_early_has_the_last_loss(capsys) -> None:
     reporter = Progress()
-    reporter.started("runs/a/1", 4, 100, 10)
+    reporter.on_start("runs/a/1", 4, 100, 10)
     for step in (5, 6, 7):
-        reporter.step(step, 1 / step, 1e-3)
+        reporter.on_step(step, 1 / step, 1e-3)
     reporter.close()
     reporter.close()
     assert capsys.readouterr().err.splitlines() == [

@@ -147,7 +147,7 @@ def test_a_signal_while_the_second_run_trains_leaves_the_first_one(
     def interrupt(self: object, step: int, loss: float, rate: float) -> None:
         signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(SilentReporter, "step", interrupt)
+    monkeypatch.setattr(SilentReporter, "on_step", interrupt)
     ended = gradcli("train", "dots.yaml", "--verify-step", "6")
     assert ended.code == 130
     assert "stopped while the resume was verified, without a verdict" in ended.err

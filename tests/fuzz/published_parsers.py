@@ -18,7 +18,7 @@ from tensor_parsers import VALUES as OF_HEADERS
 
 import gradcli
 from gradcli.errors import GradcliError, NumericsError
-from gradcli.train.safetensors_file import SIZES, Stored, decode, encode_header, layout
+from gradcli.train.safetensors_file import SIZES, RawTensor, decode, encode_header, layout
 
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 OUTSIDE = "outside.safetensors"  # right weights, beside the folder
@@ -212,7 +212,7 @@ class PublishedWeights(Published):
                 raise WrongAnswerError(f"opened with {name} {kind}{list(there)}, not {list(size)}")
 
 
-def other_tensors(tensors: dict[str, Stored], rng: random.Random) -> bytes:
+def other_tensors(tensors: dict[str, RawTensor], rng: random.Random) -> bytes:
     """A right file of the tensors, one to three of which are others."""
     for _ in range(rng.choice((1, 1, 2, 3))):
         name = rng.choice(list(tensors))
@@ -230,7 +230,7 @@ def other_tensors(tensors: dict[str, Stored], rng: random.Random) -> bytes:
         elif way == 4:
             tensors[name] = of_one_byte(one.dtype, other_size(one.shape, rng), rng)
         elif way == 5:
-            tensors[name] = Stored(one.dtype, one.shape[::-1], one.data)
+            tensors[name] = RawTensor(one.dtype, one.shape[::-1], one.data)
         else:
             tensors[name] = of_one_byte(one.dtype, one.shape, rng)
     names = layout(tensors)
@@ -245,7 +245,7 @@ def other_size(shape: tuple[int, ...], rng: random.Random) -> tuple[int, ...]:
     return rng.choice(((*shape[:at], side, *shape[at + 1 :]), (1, *shape), shape[1:], ()))
 
 
-def of_one_byte(kind: str, shape: tuple[int, ...], rng: random.Random) -> Stored:
+def of_one_byte(kind: str, shape: tuple[int, ...], rng: random.Random) -> RawTensor:
     """Zeros, ones of all bits, which are NaN, or huge numbers."""
-    stored = Stored(kind, shape, b"")
-    return Stored(kind, shape, rng.choice((b"\0", b"\xff", b"\x7e")) * stored.size)
+    stored = RawTensor(kind, shape, b"")
+    return RawTensor(kind, shape, rng.choice((b"\0", b"\xff", b"\x7e")) * stored.size)

@@ -15,7 +15,7 @@ from spoiling import CHARACTERS, spoil_bytes, spoil_tree
 from tensor_bytes import SOUND, encode
 
 from gradcli import load_tensors
-from gradcli.train.safetensors_file import SIZES, Stored, decode
+from gradcli.train.safetensors_file import SIZES, RawTensor, decode
 
 VALUES = (
     None, True, -1, 0, 1, 2, 3, 8, 2.0, 2**31, 2**63, 2**64, 10**30, "F32", "F31", "x", "",
@@ -31,7 +31,7 @@ class Safetensors(OneFile):
 
     @cached_property
     def _seeds(self) -> list[bytes]:
-        half = Stored("BF16", (2,), b"\x80\x3f\x00\x40")
+        half = RawTensor("BF16", (2,), b"\x80\x3f\x00\x40")
         return [encode({**SOUND, "half": half}, {"k": "v"}), encode({"a": half}), encode({})]
 
     def seeds(self) -> Sequence[bytes]:

@@ -20,7 +20,7 @@ from gradcli.config import build, load
 from gradcli.engine import distributed, nn
 from gradcli.engine.device import cpu
 from gradcli.train import evaluate, parts, step
-from gradcli.train.diagnose import RefusedStep, explain
+from gradcli.train.diagnose import NonfiniteStep, explain
 from gradcli.train.evaluate import Evaluation
 from gradcli.train.job import Job
 from gradcli.train.order import Order
@@ -110,10 +110,10 @@ def trained(name: str) -> dict[str, Any]:
                 weight.copy_(weight * 1e38 * 1e38)
         progress = steps.run(done + 1, rows)
         if progress.error is not None:
-            if progress.refused is None:
+            if progress.nonfinite is None:
                 raise progress.error
             steps.put_back()
-            refused = RefusedStep(done + 1, rows[progress.done], progress.refused)
+            refused = NonfiniteStep(done + 1, rows[progress.count], progress.nonfinite)
             why.append(explain(job, steps, refused).error.message)
             with engine.no_grad():
                 weight.copy_(spare)

@@ -15,7 +15,7 @@ from tensor_bytes import encode
 
 from gradcli.report.pictures import pictures, png
 from gradcli.report.values import ticks
-from gradcli.train.safetensors_file import Stored
+from gradcli.train.safetensors_file import RawTensor
 
 NAMES = ["cat", "dog", SCRIPT]
 WORST = [
@@ -24,8 +24,8 @@ WORST = [
 ]
 
 
-def floats32(shape: tuple[int, ...], values: list[float]) -> Stored:
-    return Stored("F32", shape, struct.pack(f"<{len(values)}f", *values))
+def floats32(shape: tuple[int, ...], values: list[float]) -> RawTensor:
+    return RawTensor("F32", shape, struct.pack(f"<{len(values)}f", *values))
 
 
 def evaluation(task: str, **more: Any) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def evaluation(task: str, **more: Any) -> dict[str, Any]:
 
 def test_classes_have_a_matrix_shares_and_calibration(tmp_path: Path) -> None:
     outputs = floats32((3, 3), [9.0, 0, 0, 0, 9, 0, 9, 0, 0])
-    targets = Stored("I64", (3,), struct.pack("<3q", 0, 1, 2))
+    targets = RawTensor("I64", (3,), struct.pack("<3q", 0, 1, 2))
     made = seen(
         tmp_path,
         evaluation=evaluation(

@@ -12,7 +12,7 @@ from tensor_bytes import encode
 from gradcli.errors import RunError
 from gradcli.report.log_lines import MOST_LINE, LogLines
 from gradcli.report.run_files import RunFiles, floats, number
-from gradcli.train.safetensors_file import Stored
+from gradcli.train.safetensors_file import RawTensor
 
 
 @pytest.fixture
@@ -113,10 +113,10 @@ def test_lines_are_whole_across_blocks(folder: Path) -> None:
 
 def test_tensors_are_rows_of_floats(folder: Path) -> None:
     tensors = {
-        "outputs": Stored("F32", (2, 2), struct.pack("<4f", 1, 2, float("nan"), 4)),
-        "index": Stored("I64", (2,), struct.pack("<2q", 7, 9)),
-        "odd": Stored("BOOL", (2,), b"\x00\x01"),
-        "none": Stored("F32", (0, 2), b""),
+        "outputs": RawTensor("F32", (2, 2), struct.pack("<4f", 1, 2, float("nan"), 4)),
+        "index": RawTensor("I64", (2,), struct.pack("<2q", 7, 9)),
+        "odd": RawTensor("BOOL", (2,), b"\x00\x01"),
+        "none": RawTensor("F32", (0, 2), b""),
     }
     (folder / "evaluation.safetensors").write_bytes(encode(tensors))
     read = RunFiles(folder).tensors()

@@ -50,7 +50,7 @@ class Changing(Silent):
     def __init__(self, path: Path, when: dict[str, int]) -> None:
         self.path, self.when, self.losses = path, when, list[float]()
 
-    def step(self, step: int, loss: float, rate: float) -> None:
+    def on_step(self, step: int, loss: float, rate: float) -> None:
         self.losses.append(loss)
         for how, at in self.when.items():
             if step == at:

@@ -17,7 +17,7 @@ from gradcli.errors import CheckpointError
 from gradcli.train import checkpoint
 from gradcli.train.atomic import remove_stale, write_file
 from gradcli.train.checkpoint import Best, Meta
-from gradcli.train.safetensors_file import Stored, encode_header, layout
+from gradcli.train.safetensors_file import RawTensor, encode_header, layout
 
 META = Meta(
     step=400,
@@ -31,8 +31,8 @@ META = Meta(
     metrics={"val.loss": 0.25, "val.accuracy": None},
 )
 TENSORS = {
-    "model.weight": Stored("F32", (2, 2), struct.pack("<4f", 1, 2, 3, 4)),
-    "optim.step": Stored("I64", (), struct.pack("<q", 400)),
+    "model.weight": RawTensor("F32", (2, 2), struct.pack("<4f", 1, 2, 3, 4)),
+    "optim.step": RawTensor("I64", (), struct.pack("<q", 400)),
 }
 
 
@@ -48,7 +48,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
 
 def test_what_the_format_s_own_reader_refuses_is_never_kept(tmp_path: Path) -> None:
     """A range that does not fit its shape, as a mistake of our own writer would leave it."""
-    wrong = {"model.weight": Stored("F32", (2, 3), struct.pack("<4f", 1, 2, 3, 4))}
+    wrong = {"model.weight": RawTensor("F32", (2, 3), struct.pack("<4f", 1, 2, 3, 4))}
     with pytest.raises(CheckpointError, match=r"step-00000400\.safetensors is no file that"):
         checkpoint.write(tmp_path, META, wrong)
     assert list(tmp_path.iterdir()) == []
@@ -127,7 +127,7 @@ def test_a_newer_format_is_refused_with_both_versions(tmp_path: Path) -> None:
     [("step", "400"), ("metrics", [1]), ("seconds", None), ("seed", None), ("config", "x")],
 )
 def test_metadata_of_other_types_is_refused(tmp_path: Path, field: str, value: object) -> None:
-    header, _ = checkpoint._sealed(META, TENSORS)
+    header, _ = checkpoint._seal(META, TENSORS)
     blank = json.loads(header[8:])
     told = {**json.loads(blank["__metadata__"]["gradcli"]), field: value, "sha256": "0" * 64}
     zeroed = encode_header(TENSORS, {"gradcli": json.dumps(told)})

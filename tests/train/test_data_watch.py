@@ -115,7 +115,7 @@ def test_hashes_are_there_before_the_last_figures_are_told(
     evaluated: list[int] = []
 
     class Listening(Silent):
-        def evaluated(self, step: int, metrics: Any) -> None:
+        def on_evaluation(self, step: int, metrics: Any) -> None:
             evaluated.append(step)
 
     job = job_with(Coming(fault), settings={"epochs": 1, "checkpoint_every": 1000})

@@ -69,7 +69,7 @@ def test_checkpoints_that_do_not_fit_end_the_run_before_its_first_step(
     steps = []
 
     class Watching(Silent):
-        def step(self, step: int, loss: float, rate: float) -> None:
+        def on_step(self, step: int, loss: float, rate: float) -> None:
             steps.append(step)
 
     free(monkeypatch, 3)

@@ -13,7 +13,7 @@ from tiny import go_on, only_run, tiny_job, train
 from gradcli import engine
 from gradcli.train import order as orders
 from gradcli.train.large_order import LargeOrder, halves_of
-from gradcli.train.order import LISTED, Order, epoch_order, order_of
+from gradcli.train.order import MAX_LISTED, Order, epoch_order, order_of
 
 
 @pytest.mark.parametrize("samples", [1, 2, 3, 4, 5, 7, 16, 17, 101, 1000, 4099, 65536, 99991])
@@ -22,7 +22,7 @@ def test_every_sample_has_one_place(samples: int) -> None:
     assert sorted(order.tolist()) == list(range(samples))
 
 
-@pytest.mark.parametrize("samples", [LISTED + 1, 10**7 + 19, 3 * 10**10 + 7, 2**40 - 87])
+@pytest.mark.parametrize("samples", [MAX_LISTED + 1, 10**7 + 19, 3 * 10**10 + 7, 2**40 - 87])
 def test_halves_waste_next_to_nothing_of_any_number(samples: int) -> None:
     left, right = halves_of(samples)
     assert 0 <= left * right - samples < samples / 10_000
@@ -77,7 +77,7 @@ def test_memory_is_that_of_the_root_of_the_number_of_samples(
 
 
 def test_up_to_the_limit_the_order_is_the_listed_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(orders, "LISTED", 42)
+    monkeypatch.setattr(orders, "MAX_LISTED", 42)
     listed = order_of(5, 2, 42)
     assert isinstance(listed, engine.Tensor) and listed.tolist() == epoch_order(5, 2, 42).tolist()
     assert isinstance(order_of(5, 2, 43), LargeOrder)
@@ -85,7 +85,7 @@ def test_up_to_the_limit_the_order_is_the_listed_one(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("batch", [1, 8, 50])
 def test_an_epoch_is_the_same_for_any_batch(monkeypatch: pytest.MonkeyPatch, batch: int) -> None:
-    monkeypatch.setattr(orders, "LISTED", 10)
+    monkeypatch.setattr(orders, "MAX_LISTED", 10)
     steps = -(-103 // batch)
     order, whole = Order(7, batch, 103, steps), LargeOrder(7, 1, 103)[0:103].tolist()
     numbers, done = [], steps
@@ -100,7 +100,7 @@ def test_a_resumed_run_goes_on_in_the_same_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     listed = train(tmp_path / "listed").weights_sha256
-    monkeypatch.setattr(orders, "LISTED", 10)
+    monkeypatch.setattr(orders, "MAX_LISTED", 10)
     seen: list[list[int]] = []
     job = tiny_job()
     job.dataset.splits["train"].on_batch = seen.append

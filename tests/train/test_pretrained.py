@@ -16,13 +16,13 @@ from gradcli.engine.nn.lora import add_lora
 from gradcli.errors import CheckpointError, ErrorGroup
 from gradcli.train.job import Ema
 from gradcli.train.pretrained import take_over
-from gradcli.train.safetensors_file import Stored, encode_header, layout
+from gradcli.train.safetensors_file import RawTensor, encode_header, layout
 from gradcli.train.state import bytes_of, dtype_name
 
 
 def write(path: Path, tensors: dict[str, engine.Tensor]) -> Path:
     stored = {
-        name: Stored(dtype_name(one), tuple(one.shape), bytes_of(one))
+        name: RawTensor(dtype_name(one), tuple(one.shape), bytes_of(one))
         for name, one in tensors.items()
     }
     bodies = [bytes(stored[name].data) for name in layout(stored)]

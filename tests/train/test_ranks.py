@@ -17,7 +17,7 @@ from gradcli.train.directory import RunDirectory
 from gradcli.train.elsewhere import DirectoryElsewhere, SilentReporter
 from gradcli.train.ranks import Ranks
 from gradcli.train.report import Reporter
-from gradcli.train.safetensors_file import Stored
+from gradcli.train.safetensors_file import RawTensor
 
 
 class Gathering:
@@ -162,9 +162,9 @@ def test_a_process_alone_logs_no_waiting() -> None:
     assert ranks.waiting() == {}
 
 
-def tensors(*values: bytes) -> dict[str, Stored]:
+def tensors(*values: bytes) -> dict[str, RawTensor]:
     names = ("model.0.weight", "model.1.weight")
-    return {n: Stored("U8", (1,), memoryview(v)) for n, v in zip(names, values, strict=True)}
+    return {n: RawTensor("U8", (1,), memoryview(v)) for n, v in zip(names, values, strict=True)}
 
 
 @pytest.mark.parametrize(("size", "other"), [(2, 1), (3, 0), (3, 2)])

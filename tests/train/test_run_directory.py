@@ -24,11 +24,11 @@ from gradcli.train.directory import (
     read_status,
 )
 from gradcli.train.run_name import find
-from gradcli.train.safetensors_file import Stored
+from gradcli.train.safetensors_file import RawTensor
 from gradcli.train.yaml_text import to_yaml
 
 META = Meta(step=1, epoch=0, seed=1, optimizer="sgd", config_sha256="")
-TENSORS = {"model.w": Stored("U8", (1,), b"x")}
+TENSORS = {"model.w": RawTensor("U8", (1,), b"x")}
 
 
 def made(runs: Path, name: str = "a") -> Path:
@@ -177,12 +177,12 @@ from gradcli.errors import CheckpointError, RunError
 from gradcli.train.checkpoint import Meta
 from gradcli.train.directory import RunDirectory
 from gradcli.train.run_name import find
-from gradcli.train.safetensors_file import Stored
+from gradcli.train.safetensors_file import RawTensor
 meta = Meta(step=2, epoch=0, seed=1, optimizer="sgd", config_sha256="")
 resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 with RunDirectory(Path(sys.argv[1])) as run:
     try:
-        run.save(meta, {"w": Stored("U8", (30_000,), bytes(30_000))}, 2)
+        run.save(meta, {"w": RawTensor("U8", (30_000,), bytes(30_000))}, 2)
     except CheckpointError as error:
         print(error)
     try:

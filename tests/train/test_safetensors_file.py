@@ -13,7 +13,7 @@ from safetensors import deserialize, serialize
 from tensor_bytes import SOUND, encode
 
 from gradcli.errors import CheckpointError
-from gradcli.train.safetensors_file import Stored, decode, encode_header
+from gradcli.train.safetensors_file import RawTensor, decode, encode_header
 
 
 def build(header: object, body: bytes = b"", *, length: int | None = None) -> bytes:
@@ -115,7 +115,7 @@ def test_the_safetensors_package_reads_our_files() -> None:
     }
 
 
-def theirs(tensors: dict[str, Stored]) -> tuple[dict[str, object], list[object]]:
+def theirs(tensors: dict[str, RawTensor]) -> tuple[dict[str, object], list[object]]:
     """Arguments of the package's `serialize`, older and newer form, and what must stay alive."""
     names = {"F32": "float32", "I64": "int64", "F64": "float64", "BOOL": "bool", "U8": "uint8"}
     keep = [ctypes.create_string_buffer(bytes(one.data), len(one.data)) for one in tensors.values()]
@@ -147,7 +147,7 @@ def test_a_file_cut_at_any_length_is_refused() -> None:
 
 
 def test_a_header_length_that_begins_like_a_pickle_is_read() -> None:
-    tensors = {"a": Stored("U8", (1,), b"x")}
+    tensors = {"a": RawTensor("U8", (1,), b"x")}
     padding = 0x280 - len(encode_header(tensors, {"k": ""})) + 8
     data = encode(tensors, {"k": "v" * padding})
     assert data[:2] == b"\x80\x02"

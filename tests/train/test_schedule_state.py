@@ -23,7 +23,7 @@ class KilledAt(Silent):
     def __init__(self, last: int) -> None:
         self.last = last
 
-    def step(self, step: int, loss: float, rate: float) -> None:
+    def on_step(self, step: int, loss: float, rate: float) -> None:
         if step == self.last:
             raise Killed
 

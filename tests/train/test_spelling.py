@@ -56,14 +56,14 @@ def test_a_text_ends_right_before_a_stop(text: str, stops: list[str], shown: lis
     speller = Speller(BytesDecoder([letter.encode() for letter in LETTERS]), stops)
     assert pieces(speller, [LETTERS.index(letter) for letter in text]) == shown
     whole = "".join(shown)
-    assert speller.ended == (whole != text)
+    assert speller.at_end == (whole != text)
     assert not any(stop in whole for stop in stops)
 
 
 def test_a_stop_spans_the_bytes_of_a_character_and_tokens_of_several() -> None:
     speller = Speller(BytesDecoder([b"x", b"\xc3", b"\xa4y", b"yz"]), ["äyyz"])
     assert pieces(speller, [0, 1, 2, 3, 0]) == ["x", "", "", "", "", ""]
-    assert (speller.ended, speller.tokens) == (True, 4)
+    assert (speller.at_end, speller.tokens) == (True, 4)
 
 
 @pytest.mark.parametrize(
@@ -80,10 +80,10 @@ def test_a_stop_token_ends_a_text_and_is_not_shown(
 ) -> None:
     speller = Speller(BytesDecoder([letter.encode() for letter in LETTERS]), stops, {6})
     assert pieces(speller, [LETTERS.index(letter) for letter in text]) == shown
-    assert speller.ended
+    assert speller.at_end
 
 
 def test_a_stop_token_behind_half_a_character_shows_that_it_is_none() -> None:
     speller = Speller(BytesDecoder([b"x", b"\xc3", b"."]), (), {2})
     assert pieces(speller, [0, 1, 2, 0]) == ["x", "", "\ufffd", "", ""]
-    assert (speller.ended, speller.tokens) == (True, 3)
+    assert (speller.at_end, speller.tokens) == (True, 3)

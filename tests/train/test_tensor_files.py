@@ -15,7 +15,7 @@ from gradcli import engine
 from gradcli.engine import nn
 from gradcli.engine.dtype import DTYPES
 from gradcli.errors import CheckpointError, OptionError
-from gradcli.train.safetensors_file import Stored
+from gradcli.train.safetensors_file import RawTensor
 from gradcli.train.state import NAMES
 
 VALUES = [[0, 1, 0], [1, 2, 3]]
@@ -25,11 +25,11 @@ def every_type() -> dict[str, engine.Tensor]:
     return {name: engine.tensor(VALUES).to(dtype) for name, dtype in DTYPES.items()}
 
 
-def as_stored(path: Path) -> dict[str, Stored]:
+def as_stored(path: Path) -> dict[str, RawTensor]:
     """What the package reads."""
     read = deserialize(path.read_bytes())
     return {
-        name: Stored(one["dtype"], tuple(one["shape"]), bytes(one["data"])) for name, one in read
+        name: RawTensor(one["dtype"], tuple(one["shape"]), bytes(one["data"])) for name, one in read
     }
 
 
@@ -49,7 +49,7 @@ def test_the_package_reads_every_type(tmp_path: Path) -> None:
     gradcli.save_tensors(tmp_path / "a", tensors)
     read = as_stored(tmp_path / "a")
     for name, one in tensors.items():
-        assert read[name] == Stored(NAMES[name], (2, 3), bytes(one.memoryview()))
+        assert read[name] == RawTensor(NAMES[name], (2, 3), bytes(one.memoryview()))
 
 
 def test_numpy_reads_the_same_values(tmp_path: Path) -> None:
@@ -68,10 +68,10 @@ def test_files_of_the_package_are_read(tmp_path: Path) -> None:
     floats = struct.pack("<6f", *range(6))
     arguments, _alive = theirs(
         {
-            "weight": Stored("F32", (2, 3), floats),
-            "scalar": Stored("I64", (), struct.pack("<q", -7)),
-            "none": Stored("F64", (0, 4), b""),
-            "flags": Stored("BOOL", (2,), b"\x01\x00"),
+            "weight": RawTensor("F32", (2, 3), floats),
+            "scalar": RawTensor("I64", (), struct.pack("<q", -7)),
+            "none": RawTensor("F64", (0, 4), b""),
+            "flags": RawTensor("BOOL", (2,), b"\x01\x00"),
         }
     )
     serialize_file(arguments, str(tmp_path / "a"), {"k": "v"})

@@ -42,7 +42,7 @@ class Notes(Silent):
     def note(self, text: str) -> None:
         self.notes.append(text)
 
-    def step(self, step: int, loss: float, rate: float) -> None:
+    def on_step(self, step: int, loss: float, rate: float) -> None:
         self.steps.append(step)
 
 
@@ -54,8 +54,8 @@ def stop_after(step: int, error: BaseException | int) -> Notes:
     """A reporter that raises `error`, or sends it as a signal, after a step."""
 
     class Stopper(Notes):
-        def step(self, at: int, loss: float, rate: float) -> None:
-            super().step(at, loss, rate)
+        def on_step(self, at: int, loss: float, rate: float) -> None:
+            super().on_step(at, loss, rate)
             if at == step and isinstance(error, int):
                 os.kill(os.getpid(), error)
             elif at == step:

@@ -1,4 +1,4 @@
-"""Metrics of labels that come of counts: which classes were meant, and which were answered."""
+"""Metrics of labels computed from counts of classes among labels, answers and hits."""
 
 from __future__ import annotations
 
@@ -28,33 +28,33 @@ class _Averaged(Totals):
 
     @staticmethod
     @abstractmethod
-    def share(hits: int, answered: int, meant: int) -> float:
+    def share(hits: int, answers: int, labels: int) -> float:
         """The figure of a class."""
 
     def state(self, outputs: Tensor, targets: Tensor) -> State:
-        """By class: how often it was answered, meant, and both at once."""
+        """By class: how many hits, answers and labels it has."""
         scores, labels = label_rows(outputs, targets)
         answers, classes = scores.argmax(1), scores.shape[1]
         hits = (answers == labels).long()
         return {
             "hits": _counts(labels, hits, classes),
-            "answered": _counts(answers, engine.ones_like(answers), classes),
-            "meant": _counts(labels, engine.ones_like(labels), classes),
+            "answers": _counts(answers, engine.ones_like(answers), classes),
+            "labels": _counts(labels, engine.ones_like(labels), classes),
         }
 
     def finish(self, state: State) -> float | Table:
-        """As the average says; a class that neither targets nor answers have is left out."""
-        counts = [state[name].tolist() for name in ("hits", "answered", "meant")]
+        """The average; leaves out a class that is neither among targets nor answers."""
+        counts = [state[name].tolist() for name in ("hits", "answers", "labels")]
         if self.average == "micro":
             return self.share(*map(sum, counts))
-        shares = [self.share(*one) for one in zip(*counts, strict=True)]
+        shares = [self.share(*row) for row in zip(*counts, strict=True)]
         if self.average == "none":
             return shares
         if self.average == "binary":
             return shares[1]
-        _, answered, meant = counts
-        present = [a + m > 0 for a, m in zip(answered, meant, strict=True)]
-        weights = meant if self.average == "weighted" else present
+        _, answers, labels = counts
+        present = [a + n > 0 for a, n in zip(answers, labels, strict=True)]
+        weights = labels if self.average == "weighted" else present
         total = sum(w * s for w, s in zip(weights, shares, strict=True))
         return float(total / sum(weights))
 
@@ -83,9 +83,9 @@ class Precision(_Averaged):
     """
 
     @staticmethod
-    def share(hits: int, answered: int, meant: int) -> float:
-        """Right ones of the answers."""
-        return hits / answered if answered else 0.0
+    def share(hits: int, answers: int, labels: int) -> float:
+        """Hits divided by answers."""
+        return hits / answers if answers else 0.0
 
 
 @dataclass(frozen=True)
@@ -96,9 +96,9 @@ class Recall(_Averaged):
     """
 
     @staticmethod
-    def share(hits: int, answered: int, meant: int) -> float:
-        """Answered ones of the labels."""
-        return hits / meant if meant else 0.0
+    def share(hits: int, answers: int, labels: int) -> float:
+        """Hits divided by labels."""
+        return hits / labels if labels else 0.0
 
 
 @dataclass(frozen=True)
@@ -106,9 +106,9 @@ class F1(_Averaged):
     """2 hits / (answers + labels) of a class; 0 if there are none. `average` as in precision."""
 
     @staticmethod
-    def share(hits: int, answered: int, meant: int) -> float:
+    def share(hits: int, answers: int, labels: int) -> float:
         """The harmonic mean of precision and recall."""
-        return 2 * hits / (answered + meant) if answered + meant else 0.0
+        return 2 * hits / (answers + labels) if answers + labels else 0.0
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Metric: a figure as states of batches that merge; what task it fits, and which way is better."""
+"""Metric: a figure computed from states of batches, its task, and which way is better."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ Table = list[float] | list[list[int]]
 
 @dataclass(frozen=True)
 class Task:
-    """What a model is to tell.
+    """What a model predicts.
 
     Attributes:
         targets: "labels" are class numbers, "values" floats.
         target: the shape of one target.
-        classes: of labels.
+        classes: the number of classes; 0 for values.
         text: labels are the next tokens of a text.
         token_bytes: the length of each token as text in UTF-8; () where that is not known.
     """
@@ -56,20 +56,20 @@ class Metric(ABC):
 
     @abstractmethod
     def state(self, outputs: Tensor, targets: Tensor) -> State:
-        """What one batch contributes; it is captured, so that tensors are all that may differ.
+        """The state of one batch; it is captured, so only tensors may differ between batches.
 
         Outputs are scores of the classes, or values.
         """
 
     @abstractmethod
     def merge(self, states: Sequence[State]) -> State:
-        """One state of what several say that follow each other; merged ones may be among them.
+        """Merge consecutive states, of which some may be merged already.
 
-        Tensors lie on the CPU, and those without dimensions have become numbers.
+        Tensors are on the CPU, and those without dimensions have become numbers.
         """
 
     def merge_columns(self, columns: Mapping[str, Sequence[Any]]) -> State:
-        """The same, of what the states have in each of their entries."""
+        """The same, with the states' values listed by entry."""
         rows = zip(*columns.values(), strict=True)
         return self.merge([dict(zip(columns, row, strict=True)) for row in rows])
 
@@ -78,12 +78,12 @@ class Metric(ABC):
         """The figure; NaN where it is not defined."""
 
     def for_task(self, task: Task) -> Metric:
-        """The metric with what it has to know of a task that it fits."""
+        """The metric adapted to a task that it fits."""
         return self
 
     @property
     def table(self) -> str:
-        """What the figure is in words where it is more than one number, else ""."""
+        """A description of a figure of more than one number, else ""."""
         return ""
 
     def misfit(self, task: Task) -> tuple[str, str] | None:
@@ -95,15 +95,15 @@ class Metric(ABC):
 
 
 class Totals(Metric):
-    """A metric whose states merge by being added."""
+    """A metric whose states merge by addition."""
 
     def merge(self, states: Sequence[State]) -> State:
         """The sum of each entry; sums of floats are of 64 bits."""
-        return {name: added([state[name] for state in states]) for name in states[0]}
+        return {name: add_up([state[name] for state in states]) for name in states[0]}
 
     def merge_columns(self, columns: Mapping[str, Sequence[Any]]) -> State:
         """Without a state for each batch: there are many."""
-        return {name: added(column) for name, column in columns.items()}
+        return {name: add_up(column) for name, column in columns.items()}
 
 
 class Mean(Totals):
@@ -114,7 +114,7 @@ class Mean(Totals):
         return float(state["total"] / state["count"])
 
 
-def added(parts: Sequence[Any]) -> Any:
+def add_up(parts: Sequence[Any]) -> Any:
     """The sum of numbers, or of tensors of one shape."""
     if not isinstance(parts[0], engine.Tensor):
         return sum(parts)
@@ -122,10 +122,10 @@ def added(parts: Sequence[Any]) -> Any:
     return (stacked.double() if stacked.is_floating_point() else stacked).sum(0)
 
 
-def direction_of(name: str, measured: Mapping[str, Metric]) -> Direction:
-    """Which way `val.accuracy` is better; what is no metric is a loss."""
+def direction_of(name: str, metrics: Mapping[str, Metric]) -> Direction:
+    """Which way `val.accuracy` is better; any other name is a loss."""
     metric = name.partition(".")[2]
-    return measured[metric].direction if metric in measured else "lower"
+    return metrics[metric].direction if metric in metrics else "lower"
 
 
 def better(direction: Direction, value: float, than: float | None, margin: float = 0.0) -> bool:

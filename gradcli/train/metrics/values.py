@@ -107,12 +107,12 @@ class R2(Metric):
     def state(self, outputs: Tensor, targets: Tensor) -> State:
         """By column: the targets' distances from the first of them, which is near their mean."""
         shape = (targets.shape[0], -1)
-        wanted = targets.reshape(shape)
+        rows = targets.reshape(shape)
         residues = _difference(outputs, targets).reshape(shape)
-        distances = wanted - wanted[:1]
+        distances = rows - rows[:1]
         return {
             "count": targets.shape[0],
-            "center": wanted[0],
+            "center": rows[0],
             "drift": distances.sum(0),
             "spread": (distances * distances).sum(0),
             "residue": (residues * residues).sum(0),

@@ -1,4 +1,4 @@
-"""The tensors of a published model: one safetensors file, or shards that an index names."""
+"""The tensors of a published model: one safetensors file, or shards listed in an index."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from gradcli.data.files import json_in, shown
 from gradcli.errors import CheckpointError, DataError
 from gradcli.train.published.shape import FILE
-from gradcli.train.safetensors_file import Stored
+from gradcli.train.safetensors_file import RawTensor
 from gradcli.train.safetensors_file import read as read_tensors
 from gradcli.wording import listed
 
@@ -47,10 +47,10 @@ def files_in(folder: Path) -> list[Path]:
     if (folder / WEIGHTS).is_file():
         return [folder / WEIGHTS]
     if not (folder / INDEX).is_file():
-        other = next((file.name for file in sorted(folder.glob("*.bin"))), None)
+        bin_file = next((file.name for file in sorted(folder.glob("*.bin"))), None)
         cure = "put the published weights there"
-        if other is not None:
-            cure = f"{shown(other)} is in a form of PyTorch that may run code, and is not read"
+        if bin_file is not None:
+            cure = f"{shown(bin_file)} is in a form of PyTorch that may run code, and is not read"
         raise CheckpointError(
             f"{shown(folder)} holds no {WEIGHTS} and no {INDEX}; {cure}", code="E707"
         )
@@ -76,14 +76,14 @@ def _shards(index: Path) -> list[str]:
     return names
 
 
-def tensors_in(files: Iterable[Path]) -> dict[str, Stored]:
+def tensors_in(files: Iterable[Path]) -> dict[str, RawTensor]:
     """The weights in all of these files, by their published names."""
-    tensors: dict[str, Stored] = {}
+    tensors: dict[str, RawTensor] = {}
     for file in files:
-        for name, one in read_tensors(file).tensors.items():
+        for name, tensor in read_tensors(file).tensors.items():
             bare = name.removeprefix(_PREFIX)
             if not _NO_WEIGHTS.fullmatch(bare):
-                tensors[bare] = one
+                tensors[bare] = tensor
     return tensors
 
 

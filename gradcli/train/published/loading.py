@@ -1,4 +1,4 @@
-"""The weights of a published model as first values of a model here."""
+"""Load the weights of a published model into a model of gradcli."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gradcli.train.published.folder import files_in, first_names, tensors_in
 from gradcli.train.published.names import HEAD, Origin, origins
 from gradcli.train.published.settings import differences
 from gradcli.train.published.shape import Kind, shape_in
-from gradcli.train.safetensors_file import Stored
+from gradcli.train.safetensors_file import RawTensor
 from gradcli.train.state import as_tensor, dtype_name, readable
 from gradcli.wording import further, quantity, verb
 
@@ -32,17 +32,17 @@ class Match:
     """The tensors of a folder that make up the weights of a model.
 
     Attributes:
-        tensors: by their published names.
-        origins: of every weight of the model.
-        names: of the weights that are taken.
+        tensors: the file's tensors by their published names.
+        origins: the origin of every weight of the model.
+        names: the names of the weights to copy.
     """
 
-    tensors: Mapping[str, Stored]
+    tensors: Mapping[str, RawTensor]
     origins: Mapping[str, Origin]
     names: tuple[str, ...]
 
     def copy_into(self, model: nn.Module) -> None:
-        """Give a model of these weights their values."""
+        """Copy the values into a model with these weights."""
         weights = model.state_dict()
         with engine.no_grad():
             for name in self.names:
@@ -50,18 +50,18 @@ class Match:
 
     @property
     def unused(self) -> list[str]:
-        """The tensors that no weight of the model is made of."""
-        used = {name for origin in self.origins.values() for name in origin.names} | {HEAD}
-        return [name for name in self.tensors if name not in used]
+        """The tensors that no weight of the model comes from."""
+        sources = {name for origin in self.origins.values() for name in origin.names} | {HEAD}
+        return [name for name in self.tensors if name not in sources]
 
 
 def take_over_published(model: nn.Module, folder: Path, names: Collection[str]) -> str:
-    """Copy the weights called `names` out of a folder; gives a line to show, with what is unused.
+    """Copy the weights called `names` from a folder; returns a line to show, with unused tensors.
 
     Raises:
         CheckpointError: something is missing, or of another shape or type.
     """
-    match = compared(model, folder, names)
+    match = compare(model, folder, names)
     match.copy_into(model)
     count, unused = len(match.names), match.unused
     line = f"{quantity(count, 'weight')} {verb(count, 'begins', 'begin')} as in {shown(folder)}"
@@ -71,14 +71,15 @@ def take_over_published(model: nn.Module, folder: Path, names: Collection[str]) 
     return f"{line}; {number} there {verb(len(unused))} not used: {first_names(unused)}"
 
 
-def compared(model: nn.Module, folder: Path, names: Collection[str]) -> Match:
-    """The match of a model with a folder whose model computes the same; it may lie on meta.
+def compare(model: nn.Module, folder: Path, names: Collection[str]) -> Match:
+    """Match a model with a published folder; the model may be on meta.
 
     Raises:
-        CheckpointError: it does not, or something is missing, or of another shape or type.
+        CheckpointError: the published model computes something else, or a tensor is missing or of
+            another shape or type.
     """
     shape = shape_in(folder)
-    match = matched(model, tensors_in(files_in(folder)), shape.kind, names, shown(folder))
+    match = match_model(model, tensors_in(files_in(folder)), shape.kind, names, shown(folder))
     problems = list(differences(model, shape))
     if problems:
         raise CheckpointError(
@@ -89,15 +90,15 @@ def compared(model: nn.Module, folder: Path, names: Collection[str]) -> Match:
     return match
 
 
-def matched(
+def match_model(
     model: nn.Module,
-    tensors: Mapping[str, Stored],
+    tensors: Mapping[str, RawTensor],
     kind: Kind,
     names: Collection[str],
     source: str,
     cure: str = _CURE,
 ) -> Match:
-    """The match of a model, which may lie on meta, with tensors by their published names.
+    """Match a model, which may be on meta, with tensors by their published names.
 
     Messages name the `source` and a `cure`.
 
@@ -105,33 +106,33 @@ def matched(
         CheckpointError: something is missing, or of another shape or type.
     """
     parts, weights = origins(model, kind), model.state_dict()
-    chosen = tuple(name for name in weights if name in names and name in parts)
+    selection = tuple(name for name in weights if name in names and name in parts)
     problems = [
         problem
-        for name in chosen
+        for name in selection
         if (problem := _problem(name, weights[name], parts[name], tensors))
     ]
     if problems:
-        share = f"{len(problems)} of {quantity(len(chosen), 'weight')}"
+        share = f"{len(problems)} of {quantity(len(selection), 'weight')}"
         raise CheckpointError(
             f"{share} {verb(len(problems), 'does', 'do')} not come from {source}: {problems[0]}",
             code="E704",
             notes=(*further(problems), cure),
         )
-    return Match(tensors, parts, chosen)
+    return Match(tensors, parts, selection)
 
 
-def _problem(name: str, tensor: Tensor, origin: Origin, stored: Mapping[str, Stored]) -> str:
-    """Why a tensor cannot be made of what is stored; empty where it can."""
-    missing = next((one for one in origin.names if one not in stored), None)
+def _problem(name: str, tensor: Tensor, origin: Origin, tensors: Mapping[str, RawTensor]) -> str:
+    """Why a weight cannot come from the file's tensors; empty if it can."""
+    missing = next((source for source in origin.names if source not in tensors), None)
     if missing is not None:
         return f"{name} {list(tensor.shape)} is {missing} there, which is missing"
-    parts = [stored[one] for one in origin.names]
-    for one, part in zip(origin.names, parts, strict=True):
+    parts = [tensors[source] for source in origin.names]
+    for source, part in zip(origin.names, parts, strict=True):
         if part.dtype != "F16" and not readable(part, tensor):
-            return f"{one} is of {part.dtype} there, {name} of {dtype_name(tensor)}"
+            return f"{source} is of {part.dtype} there, {name} of {dtype_name(tensor)}"
     rows, *rest = tensor.shape
-    there = [list(part.shape[::-1] if origin.turned else part.shape) for part in parts]
+    there = [list(part.shape[::-1] if origin.transposed else part.shape) for part in parts]
     sizes = [[rows * share // sum(origin.shares), *rest] for share in origin.shares]
     longer = origin.leading and there[0][1:] == rest and there[0][:1] > [rows]
     if there != sizes and not longer:
@@ -141,17 +142,17 @@ def _problem(name: str, tensor: Tensor, origin: Origin, stored: Mapping[str, Sto
     return ""
 
 
-def _values(origin: Origin, tensor: Tensor, stored: Mapping[str, Stored]) -> Tensor:
-    parts = [_numbers(stored[one]).to(tensor.dtype) for one in origin.names]
-    whole = parts[0].T if origin.turned else engine.cat(parts)
+def _values(origin: Origin, tensor: Tensor, tensors: Mapping[str, RawTensor]) -> Tensor:
+    parts = [_numbers(tensors[name]).to(tensor.dtype) for name in origin.names]
+    whole = parts[0].T if origin.transposed else engine.cat(parts)
     return whole[: tensor.shape[0]] if origin.leading else whole
 
 
-def _numbers(stored: Stored) -> Tensor:
-    if stored.dtype != "F16":
-        return as_tensor(stored)
-    data, values = bytes(stored.data), array("f")
+def _numbers(tensor: RawTensor) -> Tensor:
+    if tensor.dtype != "F16":
+        return as_tensor(tensor)
+    data, values = bytes(tensor.data), array("f")
     for begin in range(0, len(data), _HALVES):
         some = data[begin : begin + _HALVES]
         values.extend(unpack(f"<{len(some) // 2}e", some))
-    return engine.frombuffer(values, dtype=engine.float32).reshape(stored.shape)
+    return engine.frombuffer(values, dtype=engine.float32).reshape(tensor.shape)

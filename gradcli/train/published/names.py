@@ -1,4 +1,4 @@
-"""Which published tensors make up each tensor of a model here."""
+"""The published tensors that make up each tensor of a model of gradcli."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ class Origin:
     """Where the values of a tensor come from.
 
     Attributes:
-        names: published tensors, whose rows stand one behind the other.
-        turned: they are stored as (in, out) there.
-        leading: only as many of the first rows as there is room for.
+        names: published tensors, whose rows follow each other.
+        transposed: whether they are stored as (in, out).
+        leading: whether the file may have more rows, of which only the first ones are taken.
         shares: how the rows are divided among them.
     """
 
     names: tuple[str, ...]
-    turned: bool = False
+    transposed: bool = False
     leading: bool = False
     shares: tuple[int, ...] = (1,)
 
 
 def origins(model: nn.Module, kind: Kind) -> dict[str, Origin]:
-    """By its name, for every tensor of the model that is stored.
+    """The origin of every tensor of a model's state, by its name.
 
     Raises:
-        CheckpointError: the model is no embedding, blocks, norm and head.
+        CheckpointError: the model does not consist of embedding, blocks, norm and head.
     """
     names = {id(module): f"{name}." if name else "" for name, module in model.named_modules()}
     whole, result = _anatomy(model), {}
     attentions = [block.attention for block in whole.blocks]
-    shares = {id(one.qkv): (one.heads, one.kv_heads, one.kv_heads) for one in attentions}
+    shares = {id(layer.qkv): (layer.heads, layer.kv_heads, layer.kv_heads) for layer in attentions}
     for module, there in _PARTS[kind](whole):
         for part in module.state_dict():
             if module is whole.head and part == "weight" and whole.is_tied:
@@ -64,17 +64,17 @@ class _Anatomy:
 
     @property
     def is_tied(self) -> bool:
-        """Whether the head has the embedding's weight."""
+        """Whether the head shares the embedding's weight."""
         return self.head.weight is self.embedding.weight
 
 
 def _anatomy(model: nn.Module) -> _Anatomy:
-    blocks = tuple(one for one in model.modules() if isinstance(one, nn.TransformerBlock))
-    inside = {id(one) for block in blocks for one in block.modules()}
-    others = [one for one in model.modules() if id(one) not in inside]
+    blocks = tuple(module for module in model.modules() if isinstance(module, nn.TransformerBlock))
+    inside = {id(module) for block in blocks for module in block.modules()}
+    outside = [module for module in model.modules() if id(module) not in inside]
 
     def only(*kinds: type[nn.Module]) -> list[nn.Module]:
-        return [one for one in others if isinstance(one, kinds)]
+        return [module for module in outside if isinstance(module, kinds)]
 
     embeddings, positions = only(nn.Embedding), only(nn.Positions)
     norms, heads = only(nn.LayerNorm, nn.RMSNorm), only(nn.Linear)
@@ -127,12 +127,12 @@ def _of_llama(model: _Anatomy) -> Iterator[Part]:
 
 
 def _origin_in_gpt2(there: str, part: str, _: tuple[int, ...]) -> Origin:
-    turned = part == "weight" and (".attn." in there or ".mlp." in there)
-    return Origin((f"{there}.{part}",), turned, there in ("wte", "wpe", "lm_head"))
+    transposed = part == "weight" and (".attn." in there or ".mlp." in there)
+    return Origin((f"{there}.{part}",), transposed, there in ("wte", "wpe", "lm_head"))
 
 
 def _origin_in_llama(there: str, part: str, shares: tuple[int, ...]) -> Origin:
-    names = tuple(f"{one}.{part}" for one in there.split())
+    names = tuple(f"{prefix}.{part}" for prefix in there.split())
     leading = there in ("model.embed_tokens", "lm_head")
     return Origin(names, leading=leading, shares=shares if len(names) > 1 else (1,))
 

@@ -1,4 +1,4 @@
-"""What shapes do not tell: whether a model computes with published weights what they learnt."""
+"""Compare settings that shapes do not show between a model and a published one."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ Settings = dict[str, object]
 
 
 def differences(model: nn.Module, shape: Shape) -> Iterator[str]:
-    """The settings of the model's blocks that are not those of a published model's, by YAML's keys.
+    """The settings, by YAML keys, in which the model's blocks differ from a published model's.
 
-    Windows, caps and dropout may be others: they are chosen for fine-tuning too.
+    Windows, caps and dropout may differ: they are a choice in fine-tuning too.
     """
     theirs = _of_shape(shape)
-    for block in (one for one in model.modules() if isinstance(one, nn.TransformerBlock)):
+    blocks = (module for module in model.modules() if isinstance(module, nn.TransformerBlock))
+    for block in blocks:
         ours = _of_block(block)
         for key, value in theirs.items():
             if ours[key] != value:
@@ -62,6 +63,6 @@ def _of_block(block: nn.TransformerBlock) -> Settings:
 
 
 def _of_activation(module: nn.Module) -> str:
-    """Its key in YAML, where that has it."""
+    """The activation's key in YAML, if it has one."""
     names = {repr(make()): name for name, make in ACTIVATIONS.items()}
     return names.get(repr(module), repr(module))

@@ -1,4 +1,4 @@
-"""What config.json says of a published model: sizes, norms, positions and biases."""
+"""Read config.json of a published model: sizes, norms, positions and biases."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ class Shape:
     """A model of transformer blocks between an embedding and a head.
 
     Attributes:
-        kind: whose names its tensors have.
-        context: steps that it was trained on, at most.
-        inner: units of the network in a block.
-        tied: the head has the embedding's weight.
-        window: steps that a step sees; None for all before it.
-        end: the number of the token behind a document; None where nothing is said of it.
+        kind: the naming scheme of its tensors.
+        context: the most steps that it was trained on.
+        inner: the units of the network in a block.
+        tied: whether the head shares the embedding's weight.
+        window: how many steps a step sees; None for all before it.
+        end: the end-of-document token; None if the file names none.
     """
 
     kind: Kind
@@ -93,13 +93,13 @@ def shape_in(folder: Path) -> Shape:
 
 
 class _Entries:
-    """The entries of config.json, each checked when it is asked for."""
+    """The entries of config.json, each checked when it is read."""
 
     def __init__(self, values: Mapping[str, Any], source: str) -> None:
         self._values, self._source = values, source
 
     def within(self, name: str, values: Mapping[str, Any]) -> _Entries:
-        """Those of an object under `name`."""
+        """The entries of the object under `name`."""
         return _Entries(values, f"{self._source}, {name}")
 
     def refuse(self, what: str) -> NoReturn:
@@ -112,13 +112,13 @@ class _Entries:
     def count(self, name: str, default: int | None = None, most: int = _MOST) -> int:
         value = self.get(name, default)
         if type(value) is not int or not 1 <= value <= most:
-            self._expected(f"a whole number from 1 to {most}", name, value)
+            self._reject(f"a whole number from 1 to {most}", name, value)
         return int(value)
 
     def number(self, name: str, default: float) -> float:
         value = self.get(name, default)
         if type(value) not in (int, float) or not 0 < value < 1e12:
-            self._expected("a number above 0 and below 1e12", name, value)
+            self._reject("a number above 0 and below 1e12", name, value)
         return float(value)
 
     def token(self, name: str) -> int | None:
@@ -126,13 +126,13 @@ class _Entries:
         value = self.get(name)
         first = value[0] if isinstance(value, list) and value else value
         if first is not None and (type(first) is not int or not 0 <= first < _MOST):
-            self._expected("the number of a token, or a list of them", name, value)
+            self._reject("the number of a token, or a list of them", name, value)
         return first
 
     def truth(self, name: str, default: bool) -> bool:
         value = self.get(name, default)
         if type(value) is not bool:
-            self._expected("true or false", name, value)
+            self._reject("true or false", name, value)
         return bool(value)
 
     def one_of(self, name: str, names: Collection[str], default: str | None = None) -> str:
@@ -144,7 +144,7 @@ class _Entries:
         return value
 
     def alone(self, name: str, *values: Any) -> None:
-        """Refuse a value that changes what the model computes in a way that is not built here."""
+        """Raise if a value changes the computation in a way that gradcli does not support."""
         if self.get(name) not in (None, *values):
             self.refuse(f"{name} is {_BRIEF.repr(self.get(name))}, which is not built here")
 
@@ -152,7 +152,7 @@ class _Entries:
         if whole % part:
             self.refuse(f"{part} under {name!r} does not divide the {what} {whole} evenly")
 
-    def _expected(self, what: str, name: str, value: Any) -> NoReturn:
+    def _reject(self, what: str, name: str, value: Any) -> NoReturn:
         self.refuse(f"expected {what} under {name!r}, found {_BRIEF.repr(value)}")
 
 
@@ -213,7 +213,7 @@ def _of_llama(entries: _Entries, name: str) -> Shape:
 
 
 def _window(entries: _Entries, name: str, layers: int) -> int | None:
-    """The steps that each layer sees: as `layer_types` says, or what older files have for it."""
+    """How many steps each layer sees, by `layer_types` or the keys of older files."""
     if entries.get("sliding_window") is None:
         return None
     kinds = entries.get("layer_types")
@@ -231,7 +231,7 @@ def _window(entries: _Entries, name: str, layers: int) -> int | None:
 
 
 def _rotary_base(entries: _Entries) -> float:
-    """Under the key of its own, or as newer files have it, in rope_parameters."""
+    """The rotary base, under its own key or, in newer files, in rope_parameters."""
     inner = entries.get("rope_parameters", {})
     if not isinstance(inner, dict):
         entries.refuse(f"expected an object under 'rope_parameters', found {_BRIEF.repr(inner)}")
