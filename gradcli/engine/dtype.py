@@ -67,7 +67,7 @@ DTYPES = {d.name: d for d in (float32, float64, int32, int64, uint8, bool_, bflo
 _RANK = {"bool": 0, "int": 1, "float": 2}
 
 
-def checked(dtype: object) -> DType:
+def check_dtype(dtype: object) -> DType:
     """The element type itself; anything else, such as its name, is refused."""
     if not isinstance(dtype, DType):
         raise DTypeError(f"dtype must be an element type such as engine.float32, got {dtype!r}")

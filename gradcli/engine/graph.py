@@ -32,7 +32,7 @@ class Rule(Protocol):
         """What errors call it."""
         ...
 
-    def backward(self, grads: Gradients, kept: Any) -> Gradients:
+    def backward(self, grads: Gradients, saved: Any) -> Gradients:
         """Gradients of the inputs from those of the outputs and what the node kept."""
         ...
 
@@ -81,28 +81,28 @@ class Node:
     """One call of an op: where its inputs came from, and how gradients go back to them.
 
     `parents` has one entry an input: (node or leaf, which of its outputs), or None where no
-    gradient is wanted. `kept` is what the rule needs, or a Later; None once the graph is freed.
+    gradient is wanted. `saved` is what the rule needs, or a Later; None once the graph is freed.
     """
 
-    __slots__ = ("hooks", "kept", "number", "options", "outputs", "parents", "rule", "versions")
+    __slots__ = ("hooks", "number", "options", "outputs", "parents", "rule", "saved", "versions")
 
     def __init__(
         self,
         rule: Rule,
         parents: Sequence[Edge | None],
-        kept: Any,
+        saved: Any,
         outputs: int,
-        saved: Iterable[Array] = (),
+        arrays: Iterable[Array] = (),
         options: dict[str, Any] | None = None,
     ) -> None:
         self.rule = rule
         self.number = next(_numbers)
         self.outputs = outputs
         self.parents = parents
-        self.kept = kept
+        self.saved = saved
         self.options = options
         self.hooks: tuple[Hook, ...] = ()
-        self.versions: Versions = [(a.storage, a.storage.version) for a in saved]
+        self.versions: Versions = [(a.storage, a.storage.version) for a in arrays]
 
     @property
     def name(self) -> str:
@@ -111,9 +111,9 @@ class Node:
 
     def check(self) -> None:
         """Have what was kept; refuse to go back through what was freed or overwritten."""
-        while isinstance(self.kept, Later):
-            self.kept, self.versions = self.kept.take()
-        if self.kept is None:
+        while isinstance(self.saved, Later):
+            self.saved, self.versions = self.saved.take()
+        if self.saved is None:
             raise AutogradError(
                 f"{self.name}: its graph was freed by an earlier backward; "
                 "pass retain_graph=True to the first one to go back twice"
@@ -123,7 +123,7 @@ class Node:
 
     def free(self) -> None:
         """Let go of what was kept, and of the graph behind."""
-        self.kept = self.options = None
+        self.saved = self.options = None
         self.parents = self.hooks = ()
         self.versions = []
 

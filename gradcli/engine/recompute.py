@@ -43,10 +43,10 @@ def checkpoint(
     (unless preserve_rng_state is off), and a changed argument or parameter is refused.
     """
     truth = Kind.of(bool)
-    truth.taken_as("checkpoint", "preserve_rng_state", preserve_rng_state)
-    if truth.taken_as("checkpoint", "use_reentrant", use_reentrant):
+    truth.convert_argument("checkpoint", "preserve_rng_state", preserve_rng_state)
+    if truth.convert_argument("checkpoint", "use_reentrant", use_reentrant):
         raise OptionError("checkpoint: use_reentrant must be False; there is one kind")
-    Kind.of(Callable).taken_as("checkpoint", "function", function)
+    Kind.of(Callable).convert_argument("checkpoint", "function", function)
     if not graph.recording():
         return function(*args, **kwargs)
     since = graph.now()
@@ -61,10 +61,10 @@ def checkpoint_sequential(
 ) -> Any:
     """The functions (or layers) in a row, in segments: each but the last is a checkpoint."""
     name = "checkpoint_sequential"
-    segments = Kind.of(Count).taken_as(name, "segments", segments)
-    steps = list(Kind.of(Iterable).taken_as(name, "functions", functions))
+    segments = Kind.of(Count).convert_argument(name, "segments", segments)
+    steps = list(Kind.of(Iterable).convert_argument(name, "functions", functions))
     for i, step in enumerate(steps):
-        Kind.of(Callable).taken_as(name, f"functions[{i}]", step)
+        Kind.of(Callable).convert_argument(name, f"functions[{i}]", step)
     size = max(1, len(steps) // segments)
     cuts = [min(i * size, len(steps)) for i in range(min(segments, len(steps) + 1))]
     for first, last in pairwise(cuts):
@@ -95,7 +95,7 @@ class _Part:
         self._autocast = autocasting()
         self._names: list[str] = []
         self._watched: list[tuple[str, weakref.ref[Storage], int]] = []
-        self._made: list[tuple[Any, Versions] | None] = []
+        self._saved: list[tuple[Any, Versions] | None] = []
 
     def run(self) -> Any:
         """The function, remembered."""
@@ -108,15 +108,15 @@ class _Part:
             self._names.append(node.name)
             for storage, version in node.versions:
                 self._watched.append((node.name, weakref.ref(storage), version))
-            node.kept, node.versions = _Again(self, place), []
+            node.saved, node.versions = _Again(self, place), []
 
     def take(self, place: int) -> tuple[Any, Versions]:
         """What one node keeps, by running again where that has not been done yet."""
-        if not self._made:
-            self._made = [*self._run_again()]
-        found, self._made[place] = self._made[place], None
-        assert found is not None, "a node takes what it keeps once"
-        return found
+        if not self._saved:
+            self._saved = [*self._run_again()]
+        saved, self._saved[place] = self._saved[place], None
+        assert saved is not None, "a node takes what it keeps once"
+        return saved
 
     def _run_again(self) -> list[tuple[Any, Versions]]:
         for name, reference, version in self._watched:
@@ -131,7 +131,7 @@ class _Part:
                 f"checkpoint: the function made other calls when it ran again on the way back "
                 f"({_apart(self._names, names)}); it must depend on its arguments alone"
             )
-        return [(node.kept, node.versions) for node in nodes]
+        return [(node.saved, node.versions) for node in nodes]
 
     def _as_before(self) -> Any:
         """The function, with the random numbers of the first time."""
@@ -161,14 +161,14 @@ class _Again(Later):
 
 def _nodes(result: object, since: int) -> list[Node]:
     """The nodes made since then on which the tensors of a result depend, in order."""
-    found: dict[int, Node] = {}
+    nodes: dict[int, Node] = {}
     waiting: list[Node | Leaf | None] = [tensor.node for tensor in _tensors(result)]
     while waiting:
         node = waiting.pop()
-        if isinstance(node, Node) and node.number > since and node.number not in found:
-            found[node.number] = node
+        if isinstance(node, Node) and node.number > since and node.number not in nodes:
+            nodes[node.number] = node
             waiting += [parent[0] for parent in node.parents if parent is not None]
-    return [found[number] for number in sorted(found)]
+    return [nodes[number] for number in sorted(nodes)]
 
 
 def _tensors(result: object) -> Iterator[Tensor]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gradcli.engine.hooks import RemovableHandle, checked, enter
+from gradcli.engine.hooks import RemovableHandle, check_hook, enter
 from gradcli.engine.nn.backward_hooks import BackwardHook, Call
 from gradcli.engine.recompute import checkpoint, checkpoint_sequential
 from gradcli.errors import DTypeError
@@ -51,7 +51,7 @@ def parts_of(module: Module) -> int:
 
 def register(module: Module, hook: Hook | BackwardHook, prepend: bool) -> RemovableHandle:
     """Enter a hook behind those that are there, or before them."""
-    checked(type(module).__name__, hook.function)
+    check_hook(type(module).__name__, hook.function)
     return enter(module, "_hooks", hook, prepend=prepend)
 
 

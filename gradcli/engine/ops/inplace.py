@@ -138,7 +138,7 @@ def _operator(
 
     operator.__doc__ = f"The operator {symbol}."
     operator.__dict__["__wrapped__"] = plain  # it takes what the op takes
-    function(f"__i{name}__", called=symbol)(operator)
+    function(f"__i{name}__", label=symbol)(operator)
 
 
 _operator("+=", "add", add_, add)

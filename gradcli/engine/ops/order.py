@@ -26,7 +26,7 @@ class OptionSecond(Op[Tensor]):
     @cached_property
     def _lone(self) -> str:
         """The option in question, if a call needs no other one."""
-        return self._asked[0] if len(self._asked) == 1 else ""
+        return self._required[0] if len(self._required) == 1 else ""
 
     def _bind(
         self, args: Sequence[Any], named: dict[str, Any]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import table
-from gradcli.engine.argument import checked
+from gradcli.engine.argument import check_arguments
 from gradcli.engine.array import Array, copy_into, run
 from gradcli.engine.device import place
 from gradcli.engine.graph import no_grad
@@ -17,7 +17,7 @@ from gradcli.engine.tensor import Tensor
 from gradcli.errors import NumericsError, OptionError
 
 
-@checked
+@check_arguments
 def clip_grad_norm_(
     parameters: Tensor | Iterable[Tensor],
     max_norm: NotNegative,
@@ -54,7 +54,7 @@ def scale(grads: Iterable[Array], factor: Tensor) -> None:
         grad.storage.version += 1
 
 
-@checked
+@check_arguments
 def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: NotNegative) -> None:
     """Each number of each gradient at most clip_value away from 0."""
     listed = _listed("clip_grad_value_", parameters)
@@ -69,7 +69,7 @@ def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: NotNegat
 def _listed(owner: str, parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
     listed = [parameters] if isinstance(parameters, Tensor) else list(parameters)
     for i, one in enumerate(listed):
-        Kind.of(Tensor).taken_as(owner, f"parameters[{i}]", one)
+        Kind.of(Tensor).convert_argument(owner, f"parameters[{i}]", one)
     return listed
 
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Annotated, Any
 
 from gradcli.engine.array import Array, run
-from gradcli.engine.constructor import Declared, in_library
+from gradcli.engine.constructor import FieldConstructor, in_library
 from gradcli.engine.kind import Bound, Kind, Share
 from gradcli.engine.optim.optimizer import Group, Optimizer
 
@@ -17,7 +17,7 @@ Betas = Annotated[tuple[Share, Share], Bound("two numbers, each in [0, 1)")]
 Call = tuple[str, tuple[float, ...]]  # a kernel, and the options that it reads
 
 
-class DeclaredOptimizer(Declared, Optimizer):
+class DeclaredOptimizer(FieldConstructor, Optimizer):
     """An optimizer of the library: its fields are its options, which groups begin with."""
 
     params: Iterable[Any]
@@ -42,7 +42,7 @@ class DeclaredOptimizer(Declared, Optimizer):
     def _check(self, group: Group) -> None:
         """Refuse options that do not fit their declarations; numbers become Python's."""
         for name in self.defaults:
-            group[name] = Kind.of(self.hints[name]).taken_as(self._name, name, group[name])
+            group[name] = Kind.of(self.hints[name]).convert_argument(self._name, name, group[name])
 
 
 class KernelOptimizer(DeclaredOptimizer):

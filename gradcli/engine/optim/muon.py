@@ -81,7 +81,7 @@ class MuonAdamW(Muon):
         """Add parameters, with options of their own where given; adamw=True for those of AdamW."""
         if isinstance(param_group, Mapping):
             adamw = param_group.get("adamw", self.defaults["adamw"])
-            if Kind.of(bool).taken_as(self._name, "adamw", adamw):
+            if Kind.of(bool).convert_argument(self._name, "adamw", adamw):
                 names = ("lr", "weight_decay", "eps")
                 own = {name: self.defaults[f"adamw_{name}"] for name in names}
                 param_group = {**own, **param_group}

@@ -11,7 +11,7 @@ from gradcli.engine import recording, table
 from gradcli.engine.array import Array, copy_into, empty, fill, run, scalar
 from gradcli.engine.device import cpu, place
 from gradcli.engine.device.context import named
-from gradcli.engine.kind import shown
+from gradcli.engine.kind import format_value
 from gradcli.engine.ops.creation.creation import zeros
 from gradcli.engine.tensor import Tensor
 from gradcli.engine.transfer import moved
@@ -142,7 +142,8 @@ class Optimizer:
         """Add parameters, with options of their own where given."""
         if not isinstance(param_group, Mapping) or "params" not in param_group:
             raise DTypeError(
-                f"{self._name}: a group must be a dict with 'params', got {shown(param_group)}"
+                f"{self._name}: a group must be a dict with 'params', "
+                f"got {format_value(param_group)}"
             )
         unknown = set(param_group) - {"params", FIRST_RATE, *self.defaults}
         if unknown:
@@ -151,7 +152,9 @@ class Optimizer:
             )
         given = param_group["params"]
         if not isinstance(given, Iterable):
-            raise DTypeError(f"{self._name}: params must be a list of Tensors, got {shown(given)}")
+            raise DTypeError(
+                f"{self._name}: params must be a list of Tensors, got {format_value(given)}"
+            )
         params = [given] if isinstance(given, Tensor) else list(given)
         group = {**self.defaults, **param_group, "params": params}
         self._check(group)

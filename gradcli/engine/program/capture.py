@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakSet
 
 from gradcli.engine import recording, table
-from gradcli.engine.argument import checked
+from gradcli.engine.argument import check_arguments
 from gradcli.engine.autocast import autocast
 from gradcli.engine.fused import composed
 from gradcli.engine.graph import set_grad_enabled
@@ -246,7 +246,7 @@ def _after_fork() -> None:
 os.register_at_fork(after_in_child=_after_fork)
 
 
-@checked
+@check_arguments
 def capture(
     step: Callable[..., Any],
     *,

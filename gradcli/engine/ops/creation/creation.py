@@ -8,7 +8,7 @@ from typing import Any
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shapes
-from gradcli.engine.argument import checked
+from gradcli.engine.argument import check_arguments
 from gradcli.engine.array import Array, fill, from_bytes
 from gradcli.engine.array import empty as empty_array
 from gradcli.engine.array import full as full_array
@@ -16,7 +16,7 @@ from gradcli.engine.composite import IN_PLACE, function
 from gradcli.engine.device import cpu, place
 from gradcli.engine.device.context import chosen_by_device, named
 from gradcli.engine.dtype import DType
-from gradcli.engine.kind import Kind, Number, Sizes, shown
+from gradcli.engine.kind import Kind, Number, Sizes, format_value
 from gradcli.engine.sample import sample, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor, refuse_recorded
@@ -68,16 +68,16 @@ def _from_lists(data: Sequence[object], dtype: DType | None) -> Array:
         size = len(level[0])
         for row in level:
             if not isinstance(row, (list, tuple)) or len(row) != size:
-                length = len(row) if isinstance(row, (list, tuple)) else shown(row)
+                length = len(row) if isinstance(row, (list, tuple)) else format_value(row)
                 raise ShapeError(f"tensor: rows of unequal length: {size} and {length}")
-        shapes.checked([*shape, size], "tensor")  # a list that holds itself has no end
+        shapes.check_shape([*shape, size], "tensor")  # a list that holds itself has no end
         shape.append(size)
         level = [item for row in level for item in row]
     if level and isinstance(level[0], Tensor):
         level = [item.item() if isinstance(item, Tensor) else item for item in level]
     natural = _natural(level)
     dtype = dtype or natural
-    array = _packed(level, shapes.checked(shape, "tensor"), dtype.computed)
+    array = _packed(level, shapes.check_shape(shape, "tensor"), dtype.computed)
     return array if array.dtype is dtype else array.cast(dtype)
 
 
@@ -115,7 +115,7 @@ def _from_buffer(data: Any) -> Array:
     return from_bytes(flat, tuple(view.shape or ()), dtype)
 
 
-@checked
+@check_arguments
 def frombuffer(buffer: Any, *, dtype: DType) -> Tensor:
     """The bytes of a buffer as a 1-D tensor, sharing its memory."""
     try:
@@ -138,14 +138,14 @@ _NUMBER, _TYPE = Kind.of(Number), Kind.of(DType)
 
 def _typed(op: str, dtype: DType) -> DType:
     """The element type, of functions that are called too often to check every argument."""
-    return dtype if type(dtype) is DType else _TYPE.taken_as(op, "dtype", dtype)
+    return dtype if type(dtype) is DType else _TYPE.convert_argument(op, "dtype", dtype)
 
 
 def sizes_of(size: tuple[Any, ...], op: str) -> Shape:
     """Sizes given one by one or as one tuple."""
     if len(size) == 1 and isinstance(size[0], (tuple, list)):
         size = tuple(size[0])
-    return shapes.checked(size, op)
+    return shapes.check_shape(size, op)
 
 
 def full(
@@ -161,9 +161,9 @@ def full(
         with place.on(named(device, "full")):
             return full(size, fill_value, dtype=dtype, requires_grad=requires_grad)
     if type(fill_value) not in (int, float, bool):
-        fill_value = _NUMBER.taken_as("full", "fill_value", fill_value)
+        fill_value = _NUMBER.convert_argument("full", "fill_value", fill_value)
     chosen = dtypes.of_scalar(fill_value) if dtype is None else _typed("full", dtype)
-    array = full_array(shapes.checked(size, "full"), fill_value, chosen)
+    array = full_array(shapes.check_shape(size, "full"), fill_value, chosen)
     return Tensor(array, requires_grad=requires_grad)
 
 
@@ -220,7 +220,7 @@ def eye(
 ) -> Tensor:
     """A matrix (n, m) with 1 on the main diagonal and 0 elsewhere."""
     del device
-    rows, columns = shapes.checked((n, n if m is None else m), "eye")
+    rows, columns = shapes.check_shape((n, n if m is None else m), "eye")
     out = full_array((rows, columns), 0, dtype or dtypes.float32)
     fill(out.view((min(rows, columns),), (columns + 1,)), 1)
     return Tensor(out, requires_grad=requires_grad)

@@ -6,7 +6,7 @@ from math import ceil, isfinite
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import table
-from gradcli.engine.argument import checked
+from gradcli.engine.argument import check_arguments
 from gradcli.engine.array import Array, run
 from gradcli.engine.array import empty as empty_array
 from gradcli.engine.composite import function
@@ -19,7 +19,7 @@ from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError
 
 
-@checked
+@check_arguments
 @chosen_by_device
 def linspace(
     start: float, end: float, steps: Whole, *, dtype: DType | None = None, device: str | None = None

@@ -217,7 +217,7 @@ class ScaledOp(BinaryOp):
     ) -> tuple[list[Tensor | None], dict[str, Any]]:
         alpha = 1.0
         if "alpha" in named:
-            alpha = self.kinds["alpha"].taken_as(self.name, "alpha", named.pop("alpha"))
+            alpha = self.kinds["alpha"].convert_argument(self.name, "alpha", named.pop("alpha"))
         inputs, options = super()._bind_unlike(args, named)
         if alpha != 1:
             inputs[1] = self._times(alpha, inputs[1])

@@ -131,7 +131,7 @@ class DivOp(BinaryOp):
         mode = named.pop("rounding_mode", None) if named else None
         if mode is None:
             return super().__call__(*args, **named)
-        mode = self.kinds["rounding_mode"].taken_as(self.name, "rounding_mode", mode)
+        mode = self.kinds["rounding_mode"].convert_argument(self.name, "rounding_mode", mode)
         return _ROUNDED[mode](*args, **named)
 
 

@@ -185,9 +185,9 @@ def matched(op: str, a: object, b: object, *, floats: bool = False) -> tuple[Ten
     a higher kind (bool < int < float).
     """
     if type(a) not in _OPERAND.quick:
-        a = _OPERAND.taken_as(op, "input", a)
+        a = _OPERAND.convert_argument(op, "input", a)
     if type(b) not in _OPERAND.quick:
-        b = _OPERAND.taken_as(op, "other", b)
+        b = _OPERAND.convert_argument(op, "other", b)
     if not isinstance(a, Tensor) and not isinstance(b, Tensor):
         raise DTypeError(f"{op}: input or other must be a Tensor, got {a!r} and {b!r}")
     left, right = _dtype_of(a), _dtype_of(b)

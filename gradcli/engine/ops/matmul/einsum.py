@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from math import prod
 
 from gradcli.dataclass import dataclass
-from gradcli.engine.argument import listed
+from gradcli.engine.argument import unpack_list
 from gradcli.engine.composite import function
 from gradcli.engine.ops.elementwise.arithmetic import mul
 from gradcli.engine.ops.matmul.matmul import matmul
@@ -180,7 +180,7 @@ def einsum(equation: str, *operands: Tensor | Sequence[Tensor]) -> Tensor:
     without '->' the letters that stand once are the result's, in alphabetical order. Operands are
     contracted from left to right.
     """
-    given = listed("einsum", "operands", operands)
+    given = unpack_list("einsum", "operands", operands)
     terms, right = _split(equation, len(given))
     parts = [_named(term, x, equation) for term, x in zip(terms, given, strict=True)]
     sizes = _sizes(parts)

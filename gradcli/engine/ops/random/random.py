@@ -141,16 +141,16 @@ def draw_floats(
     options: Sequence[float],
 ) -> Array:
     """A fresh array from one draw of a float kernel, in the name of `op`."""
-    chosen = dtypes.checked(dtype or dtypes.float32)
-    if not chosen.is_floating_point:
-        raise DTypeError(f"{op}: draws float32, float64 or bfloat16, not {chosen}")
-    (state, number), out = next_draw(generator), empty(shape, chosen.computed)
+    computed_dtype = dtypes.check_dtype(dtype or dtypes.float32)
+    if not computed_dtype.is_floating_point:
+        raise DTypeError(f"{op}: draws float32, float64 or bfloat16, not {computed_dtype}")
+    (state, number), out = next_draw(generator), empty(shape, computed_dtype.computed)
     run(kernel, state, out, sizes=(number,), options=options)
-    if chosen is out.dtype:
+    if computed_dtype is out.dtype:
         return out
     if kernel == "uniform":  # the upper end is not reached by rounding either
         run("clamp", out, out, options=(-inf, _half_below(options[1])))
-    return out.cast(chosen)
+    return out.cast(computed_dtype)
 
 
 def _half_below(value: float) -> float:
@@ -237,7 +237,7 @@ def randint(
     if not -limit <= low < high < limit:
         raise OptionError(f"randint: needs low < high within int64, got {low} and {high}")
     state, number = next_draw(generator)
-    out = empty(shapes.checked(size, "randint"), dtypes.int64)
+    out = empty(shapes.check_shape(size, "randint"), dtypes.int64)
     run("randint", state, out, sizes=(number, low, high))
     return Tensor(out if dtype in (None, dtypes.int64) else out.cast(dtype or dtypes.int64))
 
@@ -253,7 +253,7 @@ def randperm(n: int, *, generator: Generator | None = None, device: str | None =
     """The whole numbers 0 to n - 1 in a random order, int64."""
     del device
     state, number = next_draw(generator)
-    out = empty(shapes.checked((n,), "randperm"), dtypes.int64)
+    out = empty(shapes.check_shape((n,), "randperm"), dtypes.int64)
     run("randperm", state, out, sizes=(number,))
     return Tensor(out)
 

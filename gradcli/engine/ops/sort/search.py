@@ -30,7 +30,7 @@ class _SearchOp(Op[Tensor]):
         self, args: Sequence[object], named: dict[str, object]
     ) -> tuple[list[Tensor | None], dict[str, Any]]:
         if len(args) == 2 and isinstance(args[0], Tensor) and not isinstance(args[1], Tensor):
-            number = _OPERAND.taken_as(self.name, self.inputs[1], args[1])
+            number = _OPERAND.convert_argument(self.name, self.inputs[1], args[1])
             common = promote_weak(args[0].dtype, of_scalar(number))
             args = (args[0], tensor(number, dtype=common))
         (rows, values), options = super()._bind(args, named)

@@ -42,7 +42,8 @@ class LambdaLR(DeclaredScheduler):
         """What the functions give must be numbers."""
         number = Kind.of(float)
         factors = [
-            number.taken_as(self._name, "what lr_lambda gives", f(epoch)) for f in self.lr_lambdas
+            number.convert_argument(self._name, "what lr_lambda gives", f(epoch))
+            for f in self.lr_lambdas
         ]
         return [rate * factor for rate, factor in zip(rates, factors, strict=True)]
 

@@ -6,7 +6,11 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import Annotated, Any
 
-from gradcli.engine.constructor import Declared, check_library_constructor, checked_constructor
+from gradcli.engine.constructor import (
+    FieldConstructor,
+    check_library_constructor,
+    checked_constructor,
+)
 from gradcli.engine.kind import within
 from gradcli.engine.optim.optimizer import Optimizer
 from gradcli.errors import OptionError
@@ -118,7 +122,7 @@ class LRScheduler:
             setattr(self, name, copy(state_dict[name]))
 
 
-class DeclaredScheduler(Declared, LRScheduler):
+class DeclaredScheduler(FieldConstructor, LRScheduler):
     """One of the library, whose fields are its options; `last_epoch` is the last of them."""
 
     carries = True
