@@ -148,7 +148,7 @@ class Tensor:
             return self
         if requires_grad != (self.leaf is not None):
             self.leaf = Leaf() if requires_grad else None
-            recording.changed()
+            recording.invalidate()
         return self
 
     def retain_grad(self) -> None:
@@ -249,7 +249,7 @@ class Tensor:
                 f"data: {self.dtype} {self.shape} wanted, got {value.dtype} {value.shape}"
             )
         self.array, self.alias = value.array, True
-        recording.changed()
+        recording.invalidate()
 
     def __copy__(self) -> Tensor:
         result = object.__new__(type(self))

@@ -23,7 +23,7 @@ class Guard:
             raise DeviceError("too many files are mapped at the same time; join some of them")
 
     @property
-    def lost(self) -> bool:
+    def truncated(self) -> bool:
         """Whether something was read that the file no longer has, and zeros came in its place."""
         return bool(lib.gc_guard_lost(self._number))
 

@@ -179,7 +179,7 @@ class Collector:
     def assume(self, owner: object, attribute: str) -> None:
         """Calls are taken one by one, nothing is assumed."""
 
-    def looked(self, owner: object, name: str, fact: Callable[[Any, str], Any]) -> None:
+    def note_read(self, owner: object, name: str, fact: Callable[[Any, str], Any]) -> None:
         """The same."""
 
     def wrote(self, owner: object, name: str) -> None:

@@ -45,10 +45,10 @@ class Launched:
         self.kernels.add(ready.kernel)
         self._driver.launch(ready)
 
-    def record(self, listed: Sequence[Ready]) -> Replayable:
+    def record(self, launches: Sequence[Ready]) -> Replayable:
         """Make launches ready; that they will run is what they are recorded for."""
-        self.kernels.update(ready.kernel for ready in listed)
-        return self._driver.record(listed)
+        self.kernels.update(ready.kernel for ready in launches)
+        return self._driver.record(launches)
 
 
 @contextmanager

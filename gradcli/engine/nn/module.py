@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import recording
 from gradcli.engine.constructor import check_library_constructor
-from gradcli.engine.device.context import named
+from gradcli.engine.device.context import device_named
 from gradcli.engine.dtype import DType
 from gradcli.engine.hooks import RemovableHandle
 from gradcli.engine.nn import hooks, state
@@ -47,8 +47,8 @@ class Module:
     _not_saved: set[str]
     _hooks: tuple[hooks.Hook | BackwardHook | hooks.Recompute, ...]
 
-    def __init_subclass__(cls, **named: object) -> None:
-        super().__init_subclass__(**named)
+    def __init_subclass__(cls, **keywords: object) -> None:
+        super().__init_subclass__(**keywords)
         check_library_constructor(cls)
 
     def __init__(self) -> None:
@@ -144,7 +144,7 @@ class Module:
             recorder.wrote(self, name)
         if self.__dict__.get(name, _MISSING) is not value:
             super().__setattr__(name, value)
-            recording.changed()
+            recording.invalidate()
 
     def _set_to_none(self, table: dict[str, Any], name: str, value: object, kind: str) -> None:
         if value is not None:
@@ -169,7 +169,7 @@ class Module:
             self._forget(name)
         else:
             super().__delattr__(name)
-            recording.changed()
+            recording.invalidate()
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self._parameters, *self._buffers, *self._modules})
@@ -351,7 +351,7 @@ class Module:
         there.
         """
         if isinstance(dtype, str):
-            there = named(dtype)
+            there = device_named(dtype)
             for tensor in (*self.parameters(), *self.buffers()):
                 state.move(tensor, there)
             return self

@@ -10,7 +10,7 @@ from gradcli.engine.array import copy_into
 from gradcli.engine.device.place import Device
 from gradcli.engine.dtype import DType
 from gradcli.engine.tensor import Tensor
-from gradcli.engine.transfer import moved
+from gradcli.engine.transfer import to_device
 from gradcli.errors import DTypeError, ShapeError
 
 
@@ -60,14 +60,14 @@ def retype(tensor: Tensor, dtype: DType) -> None:
     if not tensor.is_floating_point() or tensor.dtype is dtype:
         return
     tensor.array = tensor.array.cast(dtype)
-    recording.changed()
+    recording.invalidate()
     if tensor.leaf is not None and tensor.leaf.grad is not None:
         tensor.leaf.grad = tensor.leaf.grad.cast(dtype)
 
 
 def move(tensor: Tensor, there: Device | None) -> None:
     """Give a tensor, and its gradient, memory on another device; the object stays."""
-    tensor.array = moved(tensor.array, there)
-    recording.changed()
+    tensor.array = to_device(tensor.array, there)
+    recording.invalidate()
     if tensor.leaf is not None and tensor.leaf.grad is not None:
-        tensor.leaf.grad = moved(tensor.leaf.grad, there)
+        tensor.leaf.grad = to_device(tensor.leaf.grad, there)

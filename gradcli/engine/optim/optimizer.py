@@ -10,11 +10,11 @@ from gradcli.engine import dtype as dtypes
 from gradcli.engine import recording, table
 from gradcli.engine.array import Array, copy_into, empty, fill, run, scalar
 from gradcli.engine.device import cpu, place
-from gradcli.engine.device.context import named
+from gradcli.engine.device.context import device_named
 from gradcli.engine.kind import format_value
 from gradcli.engine.ops.creation.creation import zeros
 from gradcli.engine.tensor import Tensor
-from gradcli.engine.transfer import moved
+from gradcli.engine.transfer import to_device
 from gradcli.errors import DTypeError, OptionError, ShapeError
 from gradcli.wording import quantity
 
@@ -284,11 +284,11 @@ class Optimizer:
 
     def to(self, device: str) -> Self:
         """What is kept for each parameter, moved to a device where the parameters lie."""
-        there = named(device)
+        there = device_named(device)
         for slots in self._groups:
             for state in slots.state:
                 for tensor in state.values():
-                    tensor.array = moved(tensor.array, there)
+                    tensor.array = to_device(tensor.array, there)
         return self
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:

@@ -39,7 +39,7 @@ class Report:
         """The number by which a kernel's call is known, from 1 on."""
         return self._codes.setdefault(kernel, len(self._codes) + 1)
 
-    def found(self) -> GradcliError | None:
+    def take_error(self) -> GradcliError | None:
         """What a kernel has refused since the last look."""
         if not self._codes:
             return None
@@ -54,7 +54,7 @@ class Report:
 
     def check(self) -> None:
         """Raise what a kernel has refused."""
-        error = self.found()
+        error = self.take_error()
         if error is not None:
             error.of_earlier_op = True
             raise error

@@ -14,13 +14,13 @@ from gradcli.engine.array import empty as empty_array
 from gradcli.engine.array import full as full_array
 from gradcli.engine.composite import IN_PLACE, function
 from gradcli.engine.device import cpu, place
-from gradcli.engine.device.context import chosen_by_device, named
+from gradcli.engine.device.context import chosen_by_device, device_named
 from gradcli.engine.dtype import DType
 from gradcli.engine.kind import Kind, Number, Sizes, format_value
 from gradcli.engine.sample import sample, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor, refuse_recorded
-from gradcli.engine.transfer import moved
+from gradcli.engine.transfer import to_device
 from gradcli.errors import DTypeError, OptionError, OptionTypeError, ShapeError
 from gradcli.wording import quantity, verb
 
@@ -45,7 +45,7 @@ def tensor(
     if device is not None:
         with place.on(None):
             array = tensor(data, dtype=dtype).array
-        return Tensor(moved(array, named(device, "tensor")), requires_grad=requires_grad)
+        return Tensor(to_device(array, device_named(device, "tensor")), requires_grad=requires_grad)
     if isinstance(data, Tensor):
         array = data.array.cast(dtype or data.dtype)
     elif isinstance(data, (bool, int, float)):
@@ -55,9 +55,9 @@ def tensor(
     else:
         array = _from_buffer(data)
         array = array.cast(dtype or array.dtype)
-    there = place.asked()
+    there = place.default_device()
     if there is not None and not isinstance(data, Tensor):
-        array = moved(array, there)
+        array = to_device(array, there)
     return Tensor(array, requires_grad=requires_grad)
 
 
@@ -158,7 +158,7 @@ def full(
 ) -> Tensor:
     """One value everywhere."""
     if device is not None:
-        with place.on(named(device, "full")):
+        with place.on(device_named(device, "full")):
             return full(size, fill_value, dtype=dtype, requires_grad=requires_grad)
     if type(fill_value) not in (int, float, bool):
         fill_value = _NUMBER.convert_argument("full", "fill_value", fill_value)
@@ -172,7 +172,7 @@ def zeros(
 ) -> Tensor:
     """0 everywhere."""
     if device is not None:
-        with place.on(named(device, "zeros")):
+        with place.on(device_named(device, "zeros")):
             return zeros(*size, dtype=dtype, requires_grad=requires_grad)
     chosen = dtypes.float32 if dtype is None else _typed("zeros", dtype)
     array = full_array(sizes_of(size, "zeros"), 0, chosen)
@@ -184,7 +184,7 @@ def ones(
 ) -> Tensor:
     """1 everywhere."""
     if device is not None:
-        with place.on(named(device, "ones")):
+        with place.on(device_named(device, "ones")):
             return ones(*size, dtype=dtype, requires_grad=requires_grad)
     chosen = dtypes.float32 if dtype is None else _typed("ones", dtype)
     array = full_array(sizes_of(size, "ones"), 1, chosen)
@@ -196,7 +196,7 @@ def empty(
 ) -> Tensor:
     """Memory as it comes: the values are undefined."""
     if device is not None:
-        with place.on(named(device, "empty")):
+        with place.on(device_named(device, "empty")):
             return empty(*size, dtype=dtype, requires_grad=requires_grad)
     chosen = dtypes.float32 if dtype is None else _typed("empty", dtype)
     array = empty_array(sizes_of(size, "empty"), chosen)

@@ -9,7 +9,7 @@ from gradcli.engine import dtype as dtypes
 from gradcli.engine.array import empty_beside
 from gradcli.engine.composite import function
 from gradcli.engine.device import place
-from gradcli.engine.device.context import named
+from gradcli.engine.device.context import device_named
 from gradcli.engine.dtype import DType
 from gradcli.engine.kind import Number, Sizes
 from gradcli.engine.ops.creation.casts import to
@@ -33,7 +33,7 @@ def full_like(
     input: Tensor, fill_value: Number, *, dtype: DType | None = None, device: str | None = None
 ) -> Tensor:
     """One value everywhere, in the shape and type of another tensor."""
-    there = input.array.storage.device if device is None else named(device, "full_like")
+    there = input.array.storage.device if device is None else device_named(device, "full_like")
     with place.on(there):
         return full(input.shape, fill_value, dtype=dtype or input.dtype)
 
