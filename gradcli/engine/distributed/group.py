@@ -256,18 +256,18 @@ class Group(ABC):
         """What each rank gives, in order of ranks; their lengths may differ."""
         head = _LENGTH.pack(len(data)) + data[:_SHORT].ljust(_SHORT, b"\0")
         heads = self._gather(head, [len(head)] * self.size, what)
-        lengths = [_LENGTH.unpack_from(one)[0] for one in heads]
+        lengths = [_LENGTH.unpack_from(head)[0] for head in heads]
         rests = [b""] * self.size
         if max(lengths) > _SHORT:
             rests = self._gather(data[_SHORT:], [max(0, n - _SHORT) for n in lengths], what)
         return [
-            one[_LENGTH.size :][: min(length, _SHORT)] + rest
-            for one, length, rest in zip(heads, lengths, rests, strict=True)
+            head[_LENGTH.size :][: min(length, _SHORT)] + rest
+            for head, length, rest in zip(heads, lengths, rests, strict=True)
         ]
 
     def gather_values(self, value: object, what: str) -> list[Any]:
         """The value of each rank, in order of ranks; what JSON has: tuples arrive as lists."""
-        return [json.loads(one) for one in self.all_gather(json.dumps(value).encode(), what)]
+        return [json.loads(text) for text in self.all_gather(json.dumps(value).encode(), what)]
 
     def _gather(self, data: bytes, lengths: Sequence[int], what: str) -> list[bytes]:
         """Blocks of lengths that all know, in log2(size) rounds: each doubles what a rank has."""

@@ -67,13 +67,13 @@ def call(module: Module, args: tuple[object, ...], kwargs: dict[str, object]) ->
     for again in module._hooks:
         if isinstance(again, Recompute):
             forward = partial(again.forward, module)
-    result = forward(*(border.entered(args) if back else args), **kwargs)
+    result = forward(*(border.wrap_arguments(args) if back else args), **kwargs)
     for hook in hooks:
         if not hook.before:
-            given = (module, args, kwargs) if hook.with_kwargs else (module, args)
-            replaced = hook.function(*given, result)
+            arguments = (module, args, kwargs) if hook.with_kwargs else (module, args)
+            replaced = hook.function(*arguments, result)
             result = result if replaced is None else replaced
-    return border.left(result) if back else result
+    return border.wrap_results(result) if back else result
 
 
 def _before(

@@ -127,9 +127,9 @@ def fans(tensor: Tensor) -> tuple[int, int]:
 
 def _dimensions(name: str, tensor: Tensor, fitting: tuple[int, ...]) -> None:
     if tensor.ndim not in fitting:
-        wanted = " or ".join(map(str, fitting))
+        counts = " or ".join(map(str, fitting))
         raise ShapeError(
-            f"{name}: the tensor must have {quantity(wanted, 'dimension')}, got {tensor.shape}"
+            f"{name}: the tensor must have {quantity(counts, 'dimension')}, got {tensor.shape}"
         )
 
 
@@ -279,24 +279,24 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None =
     if tensor.numel() == 0:
         return tensor
     rows = tensor.shape[0]
-    drawn = empty_like(tensor).reshape(rows, -1)
-    drawn.normal_(0.0, 1.0, generator=generator)
-    tall = rows >= drawn.shape[1]
-    found = _orthonormal((drawn.t() if tall else drawn).to(dtypes.float64))
-    turned = found.t() if tall else found
-    tensor.copy_((gain * turned).to(tensor.dtype).reshape(tensor.shape))
+    matrix = empty_like(tensor).reshape(rows, -1)
+    matrix.normal_(0.0, 1.0, generator=generator)
+    tall = rows >= matrix.shape[1]
+    basis = _orthonormal((matrix.t() if tall else matrix).to(dtypes.float64))
+    result = basis.t() if tall else basis
+    tensor.copy_((gain * result).to(tensor.dtype).reshape(tensor.shape))
     return tensor
 
 
 def _orthonormal(matrix: Tensor) -> Tensor:
     """Each row without its share in those above, at length 1 (Gram and Schmidt, done twice)."""
-    found = zeros(matrix.shape, dtype=matrix.dtype)
+    basis = zeros(matrix.shape, dtype=matrix.dtype)
     for i in range(matrix.shape[0]):
         row = matrix[i]
         for _ in range(2 if i else 0):
-            row = row - (found[:i] @ row) @ found[:i]
-        found[i] = row / table.sqrt((row * row).sum())
-    return found
+            row = row - (basis[:i] @ row) @ basis[:i]
+        basis[i] = row / table.sqrt((row * row).sum())
+    return basis
 
 
 def weight_and_bias_(weight: Tensor, bias: Tensor | None) -> None:

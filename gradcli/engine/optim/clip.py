@@ -31,7 +31,7 @@ def clip_grad_norm_(
     """
     if norm_type != 2.0:
         raise OptionError(f"clip_grad_norm_: norm_type must be 2, got {norm_type}")
-    grads = gradients(_listed("clip_grad_norm_", parameters))
+    grads = gradients(_as_list("clip_grad_norm_", parameters))
     if not grads:
         return zeros(())
     norm, factor = norm_and_factor(grads, max_norm)
@@ -57,8 +57,8 @@ def scale(grads: Iterable[Array], factor: Tensor) -> None:
 @check_arguments
 def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: NotNegative) -> None:
     """Each number of each gradient at most clip_value away from 0."""
-    listed = _listed("clip_grad_value_", parameters)
-    for parameter in listed:
+    tensors = _as_list("clip_grad_value_", parameters)
+    for parameter in tensors:
         if parameter.leaf is not None and parameter.leaf.grad is not None:
             grad = parameter.leaf.grad
             with no_grad():
@@ -66,11 +66,11 @@ def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: NotNegat
             copy_into(grad, near.array)
 
 
-def _listed(owner: str, parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
-    listed = [parameters] if isinstance(parameters, Tensor) else list(parameters)
-    for i, one in enumerate(listed):
-        Kind.of(Tensor).convert_argument(owner, f"parameters[{i}]", one)
-    return listed
+def _as_list(owner: str, parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
+    tensors = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+    for i, tensor in enumerate(tensors):
+        Kind.of(Tensor).convert_argument(owner, f"parameters[{i}]", tensor)
+    return tensors
 
 
 def norm_and_factor(grads: Sequence[Array], max_norm: float) -> tuple[Tensor, Tensor]:

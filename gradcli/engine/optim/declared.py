@@ -22,16 +22,16 @@ class DeclaredOptimizer(FieldConstructor, Optimizer):
 
     params: Iterable[Any]
 
-    def __init_subclass__(cls, **named: object) -> None:
-        super().__init_subclass__(**named)
+    def __init_subclass__(cls, **keywords: object) -> None:
+        super().__init_subclass__(**keywords)
         if not in_library(cls):
             return
         take: Callable[..., None] = vars(cls)["__init__"]
 
         @wraps(take)
-        def construct(self: DeclaredOptimizer, *args: object, **named: object) -> None:
+        def construct(self: DeclaredOptimizer, *args: object, **keywords: object) -> None:
             fields = SimpleNamespace()  # in place of self, whose attributes are its user's
-            take(fields, *args, **named)
+            take(fields, *args, **keywords)
             options = {name: getattr(fields, name) for name in cls.hints}
             super().__init__(options.pop("params"), options)
 

@@ -34,7 +34,7 @@ _STATE = ("best", "bad", "resting", "falls")  # of a Patience: what checkpoints 
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
-class _Declared:
+class _KeywordClass:
     """Its classes are frozen dataclasses whose arguments go by name and are checked."""
 
     def __init_subclass__(cls) -> None:
@@ -43,7 +43,7 @@ class _Declared:
             checked_constructor(dataclass(frozen=True, kw_only=True, init=init)(cls))
 
 
-class Schedule(_Declared):
+class Schedule(_KeywordClass):
     """The multiplier of the learning rate over a training of `total` steps."""
 
     total: Whole

@@ -122,8 +122,8 @@ class LinearLR(DeclaredScheduler):
 
     def factor(self, epoch: int) -> float:
         """The point of the line, which ends after total_iters."""
-        done = min(epoch, self.total_iters) / self.total_iters if self.total_iters > 0 else 0.0
-        return self.start_factor + (self.end_factor - self.start_factor) * done
+        progress = min(epoch, self.total_iters) / self.total_iters if self.total_iters > 0 else 0.0
+        return self.start_factor + (self.end_factor - self.start_factor) * progress
 
 
 class ExponentialLR(DeclaredScheduler):

@@ -29,8 +29,8 @@ class LRScheduler:
 
     carries = False
 
-    def __init_subclass__(cls, **named: object) -> None:
-        super().__init_subclass__(**named)
+    def __init_subclass__(cls, **keywords: object) -> None:
+        super().__init_subclass__(**keywords)
         check_library_constructor(cls)
 
     def __init__(self, optimizer: Optimizer, last_epoch: Epoch = -1) -> None:
@@ -147,4 +147,4 @@ def each_group(name: str, value: Any, optimizer: Optimizer) -> list[float]:
         return [float(value)] * groups
     if len(value) != groups:
         raise OptionError(f"{name} must be a number or {groups} of them, got {len(value)}")
-    return [float(one) for one in value]
+    return [float(number) for number in value]
