@@ -137,7 +137,7 @@ def _with_each(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
     if isinstance(value, Tensor):
         return change(value)
     if type(value) in (list, tuple) and any(isinstance(item, Tensor) for item in value):
-        return type(value)(_with_each(one, change) for one in value)
+        return type(value)(_with_each(item, change) for item in value)
     return value
 
 

@@ -158,15 +158,15 @@ class Op(Generic[Result]):
         """True when a gradient is declared."""
         return self._gradient is not None
 
-    def backward(self, grads: Gradients, kept: dict[str, object]) -> Gradients:
+    def backward(self, grads: Gradients, saved: dict[str, object]) -> Gradients:
         """Gradients of the inputs from those of the outputs and what the gradient asks for."""
         assert self._gradient is not None
         arriving = grads[0] if self.visible == 1 else tuple(grads)
         if place.devices:
             with place.on(place.of(grads)):
-                result = self._gradient(arriving, **kept)
+                result = self._gradient(arriving, **saved)
         else:
-            result = self._gradient(arriving, **kept)
+            result = self._gradient(arriving, **saved)
         return result if isinstance(result, tuple) else (result,)
 
     def backward_recorded(self, node: Node, grads: Sequence[object]) -> Sequence[Any]:

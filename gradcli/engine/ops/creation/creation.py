@@ -24,9 +24,11 @@ from gradcli.engine.transfer import to_device
 from gradcli.errors import DTypeError, OptionError, OptionTypeError, ShapeError
 from gradcli.wording import quantity, verb
 
-MADE = "it is made from plain numbers"
+FROM_NUMBERS = "it is made from plain numbers"
 SHAPED = "it takes no more than the shape and the type of its input"
-_FORMATS = {one.format: one for one in dtypes.DTYPES.values() if one.format} | {"l": dtypes.int64}
+_FORMATS = {dtype.format: dtype for dtype in dtypes.DTYPES.values() if dtype.format} | {
+    "l": dtypes.int64
+}
 
 
 def tensor(
@@ -162,8 +164,8 @@ def full(
             return full(size, fill_value, dtype=dtype, requires_grad=requires_grad)
     if type(fill_value) not in (int, float, bool):
         fill_value = _NUMBER.convert_argument("full", "fill_value", fill_value)
-    chosen = dtypes.of_scalar(fill_value) if dtype is None else _typed("full", dtype)
-    array = full_array(shapes.check_shape(size, "full"), fill_value, chosen)
+    element_type = dtypes.of_scalar(fill_value) if dtype is None else _typed("full", dtype)
+    array = full_array(shapes.check_shape(size, "full"), fill_value, element_type)
     return Tensor(array, requires_grad=requires_grad)
 
 
@@ -174,8 +176,8 @@ def zeros(
     if device is not None:
         with place.on(device_named(device, "zeros")):
             return zeros(*size, dtype=dtype, requires_grad=requires_grad)
-    chosen = dtypes.float32 if dtype is None else _typed("zeros", dtype)
-    array = full_array(sizes_of(size, "zeros"), 0, chosen)
+    element_type = dtypes.float32 if dtype is None else _typed("zeros", dtype)
+    array = full_array(sizes_of(size, "zeros"), 0, element_type)
     return Tensor(array, requires_grad=requires_grad)
 
 
@@ -186,8 +188,8 @@ def ones(
     if device is not None:
         with place.on(device_named(device, "ones")):
             return ones(*size, dtype=dtype, requires_grad=requires_grad)
-    chosen = dtypes.float32 if dtype is None else _typed("ones", dtype)
-    array = full_array(sizes_of(size, "ones"), 1, chosen)
+    element_type = dtypes.float32 if dtype is None else _typed("ones", dtype)
+    array = full_array(sizes_of(size, "ones"), 1, element_type)
     return Tensor(array, requires_grad=requires_grad)
 
 
@@ -198,8 +200,8 @@ def empty(
     if device is not None:
         with place.on(device_named(device, "empty")):
             return empty(*size, dtype=dtype, requires_grad=requires_grad)
-    chosen = dtypes.float32 if dtype is None else _typed("empty", dtype)
-    array = empty_array(sizes_of(size, "empty"), chosen)
+    element_type = dtypes.float32 if dtype is None else _typed("empty", dtype)
+    array = empty_array(sizes_of(size, "empty"), element_type)
     return Tensor(array, requires_grad=requires_grad)
 
 
@@ -207,7 +209,7 @@ def empty(
     method=False,
     samples=[sample(n=3), sample(n=2, m=4), sample(n=3, m=1, dtype=dtypes.int64), sample(n=0)],
     wrong=[wrong(sample(n=2, m=-1), "-1")],
-    why=MADE,
+    why=FROM_NUMBERS,
 )
 @chosen_by_device
 def eye(

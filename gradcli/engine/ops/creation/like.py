@@ -75,8 +75,8 @@ def _declare_new(make: Callable[..., Tensor], doc: str) -> None:
         device: str | None = None,
         requires_grad: bool = False,
     ) -> Tensor:
-        chosen = dtype or input.dtype
-        return make(*size, dtype=chosen, device=device, requires_grad=requires_grad)
+        element_type = dtype or input.dtype
+        return make(*size, dtype=element_type, device=device, requires_grad=requires_grad)
 
     new.__doc__ = f"{doc}, in the type of another tensor."
     function(f"new_{make.__name__}", samples=_NEW, why=TYPED)(new)
