@@ -30,7 +30,7 @@ def fixed_types(sample: Sample) -> dict[str, DType]:
 
 
 def format_types(names: tuple[str, ...]) -> str:
-    """In a word where there is one: floats, numbers (floats and whole ones), whole, all."""
+    """The types in a word where there is one (floats, numbers, whole, all), else their names."""
     kinds = {
         kind: {name for name, dtype in DTYPES.items() if dtype.kind == kind}
         for kind in ("float", "int", "bool")
@@ -59,7 +59,7 @@ def _takes(op: Op[Any] | Composite, dtype: DType, fixed: dict[str, DType]) -> bo
 
 
 def _ones_like(spec: Input, dtype: DType) -> Tensor | None:
-    """Ones: they divide, and every type has them."""
+    """An input of ones: every type has them, and every op can divide by them."""
     if spec.kind == "none":
         return None
     number = 0 if spec.kind == "index" else 1

@@ -55,9 +55,9 @@ class Arguments:
     def convert(
         self, args: tuple[object, ...], keywords: dict[str, object]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments of a call as they are used; refuses the first that does not fit.
+        """The arguments of a call, converted; refuses the first that does not fit its annotation.
 
-        Which of those by position must be looked at is remembered for their types: mostly none.
+        For the types of positional arguments it remembers which need converting: mostly none.
         """
         key = tuple(map(type, args))
         looks = self._looks.get(key)
@@ -89,7 +89,7 @@ class Arguments:
     def _converted(
         self, args: tuple[object, ...], keywords: dict[str, object]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The same, each as its kind has it."""
+        """The arguments, each converted by its kind."""
         positional = [
             self.kinds.get(name, _ANY).convert_argument(self.name, name, value)
             for name, value in zip(self._names(len(args)), args, strict=True)
@@ -105,14 +105,14 @@ class Arguments:
         return [*names[:count], *[more or ""] * (count - len(names))]
 
     def by_name(self, args: Sequence[object], keywords: Mapping[str, object]) -> dict[str, Any]:
-        """The arguments of a call under their names, further ones as a tuple."""
+        """The arguments of a call by name, those of `*args` as a tuple."""
         names, more = self._by_position
         values = dict(zip(names, args, strict=False)) | dict(keywords)
         return values if more is None else {**values, more: tuple(args[len(names) :])}
 
 
 def beyond(function: str, arguments: Mapping[str, object]) -> OptionError | None:
-    """What to say of a number that has more than 64 bits; looked for once a call has failed."""
+    """The error for a number of more than 64 bits; only a call that failed looks for one."""
     for name, value in arguments.items():
         for number in value if isinstance(value, (tuple, list)) else (value,):
             if isinstance(number, int) and not -(2**63) <= number < 2**63:
@@ -123,12 +123,12 @@ def beyond(function: str, arguments: Mapping[str, object]) -> OptionError | None
 
 
 def too_large(function: str, arguments: Mapping[str, object]) -> OptionError:
-    """What to say of a call that ended in OverflowError."""
+    """The error for a call that raised OverflowError."""
     return beyond(function, arguments) or OptionError(f"{function}: its numbers are too large")
 
 
 def unpack_list(function: str, name: str, values: tuple[object, ...]) -> tuple[Any, ...]:
-    """What is given one by one or as one list; not as both."""
+    """Values passed one by one or as one list; refuses a mix of both."""
     if len(values) == 1 and isinstance(values[0], (tuple, list)):
         return tuple(values[0])
     for value in values:
@@ -146,9 +146,9 @@ def hints_of(function: Callable[..., object]) -> dict[str, Any]:
 
 
 def check_arguments(function: F, name: str = "") -> F:
-    """The function, which refuses arguments that do not fit their annotations.
+    """Wrap a function so that it refuses arguments that do not fit their annotations.
 
-    `name` is what the user calls, where that is not the function, as for a constructor.
+    Errors begin with `name` where the user calls something else, such as a constructor.
     """
     arguments = Arguments(name or function.__name__, function)
     decided = arguments.decided

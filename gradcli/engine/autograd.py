@@ -51,7 +51,7 @@ def _as_list(name: str, tensors: Any, least: type | None = None) -> list[Any]:
 
 
 def _roots(name: str, outputs: object, grads: object, recorded: bool) -> list[tuple[Edge, Any]]:
-    """Where a way back begins, and with which gradients."""
+    """The edges where backward begins, each with its gradient."""
     starts = _as_list(name, outputs)
     seeds = [None] * len(starts) if grads is None else _as_list(name, grads, type(None))
     if len(seeds) != len(starts):

@@ -116,7 +116,7 @@ class Kind(NamedTuple):
 
 @dataclass
 class _Saved:
-    """What a node of a Function keeps: outputs without their history, which would be a cycle."""
+    """What a node of a Function saves; outputs without their history, which would be a cycle."""
 
     ctx: Context
     saved: list[tuple[Tensor | None, int | None]]
@@ -166,14 +166,14 @@ class _Rule:
         self._function = function
 
     def backward(self, grads: Gradients, saved: _Saved) -> Gradients:
-        """By its backward, of which nothing is remembered."""
+        """Call the function's backward without recording it."""
         arrivals = saved.filled([None if g is None else Tensor(g) for g in grads])
         with graph.no_grad():
             result = self._function.backward(saved.give(None), *arrivals)
         return [None if g is None else g.array for g in self._check(result, saved)]
 
     def backward_recorded(self, node: Node, grads: Sequence[Any]) -> Sequence[Any]:
-        """By its backward, of which every op is remembered."""
+        """Call the function's backward and record each of its ops."""
         result = self._function.backward(node.saved.give(node), *node.saved.filled(grads))
         return self._check(result, node.saved)
 

@@ -62,7 +62,7 @@ def _parents(node: Node | Leaf) -> Iterator[Edge]:
 
 
 def _reached(roots: list[Edge | None]) -> list[Node | Leaf]:
-    """Everything that the roots were made of, and they themselves; the oldest first."""
+    """The roots, and all nodes and leaves behind them, the oldest first."""
     nodes: dict[int, Node | Leaf] = {}
     waiting = [root[0] for root in roots if root is not None]
     while waiting:
@@ -86,7 +86,7 @@ def _learn(shapes: Shapes, edges: Sequence[Edge | None], edge_shapes: Sequence[S
 
 
 def _learn_from(shapes: Shapes, node: Node | Leaf) -> None:
-    """What an op keeps of its inputs and outputs; a checkpoint keeps nothing."""
+    """Enter the shapes of what an op saved; a checkpoint saves nothing."""
     if not (isinstance(node, Node) and isinstance(node.rule, Op) and isinstance(node.saved, dict)):
         return
     op, saved = node.rule, node.saved

@@ -33,7 +33,7 @@ class Rule(Protocol):
         ...
 
     def backward(self, grads: Gradients, saved: Any) -> Gradients:
-        """Gradients of the inputs from those of the outputs and what the node kept."""
+        """Gradients of the inputs from those of the outputs and what the node saved."""
         ...
 
     def backward_recorded(self, node: Node, grads: Sequence[Any]) -> Sequence[Any]:
@@ -110,7 +110,7 @@ class Node:
         return self.rule.name
 
     def check(self) -> None:
-        """Have what was kept; refuse to go back through what was freed or overwritten."""
+        """Restore what a checkpoint dropped; refuse saved values that were freed or overwritten."""
         while isinstance(self.saved, Later):
             self.saved, self.versions = self.saved.take()
         if self.saved is None:
@@ -122,7 +122,7 @@ class Node:
             raise overwritten(self.name)
 
     def free(self) -> None:
-        """Let go of what was kept, and of the graph behind."""
+        """Release the saved values and the graph behind."""
         self.saved = self.options = None
         self.parents = self.hooks = ()
         self.versions = []

@@ -53,7 +53,7 @@ def enter(owner: object, attribute: str, hook: object, *, prepend: bool = False)
 
 
 def check_hook(name: str, function: Any) -> Callable[..., Any]:
-    """What is to be called as a hook."""
+    """The hook itself; refuses what cannot be called."""
     if not callable(function):
         raise DTypeError(f"{name}: a hook must be a function, got {type(function).__name__}")
     return function  # type: ignore[no-any-return]
@@ -62,7 +62,7 @@ def check_hook(name: str, function: Any) -> Callable[..., Any]:
 def of_tensors(
     function: Callable[[Any], Any], make: Callable[[Array], Any], shape: Shape, dtype: DType
 ) -> Callable[[Any], Any]:
-    """A hook that takes and gives Tensors, for ways back with Arrays and for those with Tensors."""
+    """Wrap a hook of Tensors for backward passes over Arrays and over Tensors."""
 
     def hooked(grad: Any) -> Any:
         plain = isinstance(grad, Array)
@@ -93,7 +93,7 @@ def ran(hooks: tuple[Hook, ...], slots: list[object]) -> list[Any]:
 
 
 def asks_for_gradient(name: str, requires_grad: bool) -> None:
-    """Refuse a place that no gradient reaches."""
+    """Refuse a tensor that no gradient reaches."""
     if not requires_grad:
         raise AutogradError(
             f"{name}: this tensor does not ask for a gradient; see requires_grad_()"

@@ -130,7 +130,7 @@ def _numpy(tensor: Tensor, *, force: bool = False) -> Any:
 
 @function("__array__")
 def _as_array(tensor: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
-    """What numpy.asarray(tensor, dtype) asks for."""
+    """The array that numpy.asarray(tensor, dtype) returns."""
     array = _numpy(tensor)
     result = array if dtype is None else array.astype(dtype, copy=False)
     if copy is False and result is not array:

@@ -22,7 +22,7 @@ class Observer(Protocol):
         """An op has made its outputs; an input that was left out is None."""
 
     def backward(self, node: Any, grads: Sequence[Any], results: Sequence[Any]) -> None:
-        """A node has made the gradients of its inputs; None where there is none."""
+        """A node has computed the gradients of its inputs; None where there is none."""
 
 
 _current: ContextVar[Observer | None] = ContextVar("observer", default=None)

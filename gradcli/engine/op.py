@@ -250,7 +250,7 @@ class Op(Generic[Result]):
     def _composed(
         self, inputs: Sequence[Tensor | None], options: dict[str, object], outputs: Sequence[Array]
     ) -> Any:
-        """The composed form; the fused one ran before, to check, and to draw what it must."""
+        """Run the composed form. The fused form ran before, to check the call and to draw."""
         assert self.composed is not None
         hidden = self.outputs[self.visible :] if self.visible else ()
         parameters = hidden and inspect.signature(self.composed).parameters
@@ -274,7 +274,7 @@ class Op(Generic[Result]):
     def _bind_options(
         self, args: Sequence[Any], keywords: dict[str, Any]
     ) -> tuple[list[Tensor | None], dict[str, Any]]:
-        """The same where options are given; positions run on from inputs to options."""
+        """As `_bind`, for a call with options; by position they follow the inputs."""
         names, inputs_given = self._names, len(self.inputs)
         if self.variadic and len(args) > inputs_given:
             rest = args[inputs_given:]
@@ -299,7 +299,7 @@ class Op(Generic[Result]):
         return self._convert(values)
 
     def _convert(self, values: dict[str, Any]) -> tuple[list[Tensor | None], dict[str, Any]]:
-        """The inputs, and the options as forward takes them; refuses what is not declared."""
+        """The inputs, and the options converted to their kinds; refuses what does not fit."""
         inputs: list[Tensor | None] = []
         for name in self.inputs:
             value = values.pop(name, None)

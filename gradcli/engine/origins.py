@@ -86,7 +86,7 @@ class Origins:
         return self._of.get(array.storage)
 
     def first(self, *, backward: bool) -> Origin | None:
-        """The first beginning on the way forward, or on the way back, in whatever memory."""
+        """The first origin in the forward or in the backward pass, in any memory."""
         origins = [origin for origin in self._began if origin.backward == backward]
         return min(origins, key=_rank, default=None)
 
@@ -99,14 +99,14 @@ class Origins:
         options: Mapping[str, object],
         outputs: Sequence[Array],
     ) -> None:
-        """An op has made its outputs."""
+        """An op has computed its outputs."""
         deliberate = frozenset(str(v) for v in options.values() if v in (math.inf, -math.inf))
         self._look(_Call(op, self._stack[-1], False, deliberate), inputs, outputs)
 
     def backward(
         self, node: Node, grads: Sequence[Array | None], results: Sequence[Array | None]
     ) -> None:
-        """A node has made the gradients of its inputs."""
+        """A node has computed the gradients of its inputs."""
         layer = self._layers[bisect_right(self._numbers, node.number) - 1]
         saved = list(node.saved.values()) if isinstance(node.saved, dict) else []
         meeting = [g for g in grads if g is not None and g.storage not in self._of]
@@ -127,7 +127,7 @@ class Origins:
             self._step_storages.update(array.storage for array in results)
 
     def _earlier(self, odd: Sequence[Array], new: frozenset[str]) -> Origin | None:
-        """Where it began before this call; None if it begins here."""
+        """The origin before this call; None if this call is the origin."""
         origins = [self._of[array.storage] for array in odd if array.storage in self._of]
         first = min(origins, key=_rank, default=None)
         return None if first is None or (first.purpose and new) else first
@@ -140,7 +140,7 @@ class Origins:
         bad: Sequence[Array],
         new: frozenset[str],
     ) -> Origin:
-        """It begins here; what lies in memory of the step was written there in place."""
+        """Enter this call as an origin. What lies in memory of the step was written in place."""
         in_place = any(array.storage in self._step_storages for array in odd)
         origin = Origin(
             number=self._calls,
@@ -159,7 +159,7 @@ class Origins:
 
 @dataclass(frozen=True)
 class _Call:
-    """A call that is looked at; `deliberate`: the infinities among its options."""
+    """A call to inspect; `deliberate` are the infinities among its options."""
 
     op: str
     layer: str

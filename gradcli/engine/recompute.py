@@ -103,7 +103,7 @@ class _Part:
             return self._function()
 
     def give_up(self, nodes: list[Node]) -> None:
-        """The nodes keep no values from here on; what outlives them is watched for changes."""
+        """Drop what the nodes saved; watch for changes of the memory that outlives them."""
         for place, node in enumerate(nodes):
             self._names.append(node.name)
             for storage, version in node.versions:
@@ -111,11 +111,11 @@ class _Part:
             node.saved, node.versions = _Again(self, place), []
 
     def take(self, place: int) -> tuple[Any, Versions]:
-        """What one node keeps, by running again where that has not been done yet."""
+        """What one node saved; runs the function again if it has not been run again yet."""
         if not self._saved:
             self._saved = [*self._run_again()]
         saved, self._saved[place] = self._saved[place], None
-        assert saved is not None, "a node takes what it keeps once"
+        assert saved is not None, "a node takes what it saves once"
         return saved
 
     def _run_again(self) -> list[tuple[Any, Versions]]:

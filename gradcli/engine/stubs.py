@@ -206,7 +206,7 @@ def tensor_stub() -> str:
 
 
 def _without_implementations(nodes: Sequence[ast.FunctionDef]) -> list[ast.FunctionDef]:
-    """Without what stands behind overloads."""
+    """The functions without the implementations behind their overloads."""
     typed = {node.name for node in nodes if _is_overload(node)}
     return [node for node in nodes if node.name not in typed or _is_overload(node)]
 
@@ -253,7 +253,7 @@ def _of_node(node: ast.stmt) -> str:
 
 
 def _defined(name: str, signatures: Sequence[Signature], meaning: str = "") -> str:
-    """A function of these types; what it means stands with the first of them."""
+    """A function with these signatures; the first has the docstring."""
     overload = "@overload\n" if len(signatures) > 1 else ""
     lines = [
         f"{overload}def {name}({', '.join(_texts(signature))}) -> {signature.return_annotation}:"

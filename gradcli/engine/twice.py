@@ -23,7 +23,7 @@ Tensors = Sequence[Tensor | None]
 
 
 class OpLike(Protocol):
-    """What these rules know of an op."""
+    """The part of an op that these rules use."""
 
     name: str
     inputs: tuple[str, ...]
@@ -64,7 +64,7 @@ class Transposed:
         self._options = options
 
     def backward(self, grads: Gradients, saved: list[tuple[Shape, DType]]) -> Gradients:
-        """The op on what arrives; 0 where nothing did."""
+        """The op applied to the gradients; 0 where there is none."""
         inputs = self._inputs(
             [_zeros(*kind).array if g is None else g for g, kind in zip(grads, saved, strict=True)]
         )
@@ -118,7 +118,7 @@ def linear(op: OpLike, node: Node, grads: Tensors) -> Tensors:
 
 
 def through(function: Callable[..., Any], inputs: Tensors, grads: Tensors) -> Tensors:
-    """The gradients of a function made of ops, at inputs of which each counts for itself."""
+    """The gradients of a function composed of ops, for each of its inputs."""
     with graph.enable_grad():
         points = [x if x is None else alias(x) for x in inputs]
         since = graph.now()
@@ -203,9 +203,9 @@ def composed(op: OpLike, node: Node, grads: Tensors) -> Tensors:
 def bind_rule(
     op: OpLike, rule: Callable[..., Any], also: Sequence[str] = ()
 ) -> Callable[[Node, Tensors], Tensors]:
-    """A rule from Tensors to Tensors; it asks by name for what the gradient function asks for.
+    """A rule from Tensors to Tensors, called with the values that its parameters name.
 
-    What the op keeps comes with its history; also options, `needs`, and the `shapes` and `dtypes`
+    They are what the op saves, with its history, options, `needs`, and the `shapes` and `dtypes`
     of the inputs if the gradient function asks for them as well.
     """
     names = list(also) + [

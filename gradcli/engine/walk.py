@@ -55,7 +55,7 @@ def seed(y: Array, gradient: Array | None, name: str = "backward") -> Array:
 
 
 class Targets:
-    """The places at which a way back is to end, beside which it leaves everything alone.
+    """The places where a backward pass ends; it computes no other gradients.
 
     Nodes that are not newer than `since` are places to end at, but none to pass through.
     """
@@ -251,7 +251,7 @@ def _observed(
 
 
 def _array(grad: Any) -> Array | None:
-    """Of an Array, or of a Tensor on a way back that is remembered."""
+    """The Array of a gradient, which is a Tensor where backward is recorded."""
     array: Array | None = getattr(grad, "array", grad)
     return array
 

@@ -342,7 +342,7 @@ def allocated() -> int:
 
 
 def spare_bytes() -> int:
-    """Bytes of large blocks that no array holds, for those to come."""
+    """Bytes of large blocks that no array uses, kept for the next arrays."""
     return int(lib.gc_kept())
 
 

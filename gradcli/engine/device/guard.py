@@ -24,7 +24,7 @@ class Guard:
 
     @property
     def truncated(self) -> bool:
-        """Whether something was read that the file no longer has, and zeros came in its place."""
+        """Whether a part was read that the file no longer has; zeros came in its place."""
         return bool(lib.gc_guard_lost(self._number))
 
     def take_off(self, unguard: Callable[[int], None] = lib.gc_unguard) -> None:

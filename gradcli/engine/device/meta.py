@@ -48,7 +48,7 @@ class Imagined(Storage):
             look()
 
     def count(self, resident: int) -> None:
-        """From now on it takes so many bytes of the memory; the rest is only looked at."""
+        """Count so many bytes as resident from now on; the rest is only mapped."""
         self.device.allocated += resident - self.resident
         self.device.mapped -= resident - self.resident
         self.resident = resident

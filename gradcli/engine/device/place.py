@@ -85,7 +85,7 @@ def fresh() -> Device | None:
 
 
 def default_device() -> Device | None:
-    """Where a block says that new tensors are to be made; None for the CPU, and inside an op."""
+    """The device of the enclosing block, for new tensors; None for the CPU, and inside an op."""
     return _default.get() if _inside.get() is _CALLER else None
 
 

@@ -84,10 +84,10 @@ def plan_call(
     *,
     wide: bool = False,
 ) -> CallPlan:
-    """The plan of one call, wherever its tensors lie; refuses what the CPU's door refuses.
+    """The plan of one call, wherever its tensors lie; refuses what the CPU refuses.
 
-    With `wide` every byte counts twice, as of the same call in float32: where the door itself knows
-    no bfloat16.
+    With `wide` every byte counts twice, as for the same call in float32: the CPU knows some calls
+    only in float32.
     """
     times = 2 if wide else 1
     tensors = [

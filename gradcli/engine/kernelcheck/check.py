@@ -92,7 +92,7 @@ def chosen_calls(*, tensor_cores: bool) -> list[Call]:
 
 
 def _every_call() -> Iterator[Call]:
-    """The large ones first: of each kernel the first calls are chosen."""
+    """All known calls, large ones first: `chosen_calls` takes the first of each kernel."""
     for collect in (large_calls, other_calls, plain_calls):
         for calls in collect(LAUNCHERS.__contains__).values():
             for call in (*calls, *halved_calls(calls)):

@@ -186,7 +186,7 @@ def on_cpu(call: Call, *, in_float64: bool = True) -> Outcome:
 
 
 def _run_on_cpu(call: Call, arrays: Sequence[Array]) -> tuple[int, int, int] | None:
-    """Runs the call; what the kernel refused of its values, if anything."""
+    """Run the call; gives the value that the kernel refused, if any."""
     tensors = [array.descriptor for array in arrays]
     arguments = [part for some in (tensors, call.sizes, call.options) for part in (some, len(some))]
     if not lib.gc_run_kernel(cpu.KERNELS[call.kernel], *arguments):

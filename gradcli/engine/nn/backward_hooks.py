@@ -40,13 +40,13 @@ class Call:
         self._arguments = 0
 
     def wrap_arguments(self, args: tuple[object, ...]) -> tuple[Any, ...]:
-        """The arguments behind their node."""
+        """The arguments, behind a node that calls the hooks."""
         wrapped, self._places = _behind(_Gate("arguments", self._leave), args)
         self._arguments = len(args)
         return wrapped
 
     def wrap_results(self, result: object) -> Any:
-        """The results behind theirs."""
+        """The results, behind a node that calls the hooks."""
         wrapped, _ = _behind(_Gate("results", self._arrive), as_tuple(result))
         return wrapped if isinstance(result, tuple) else wrapped[0]
 
@@ -61,7 +61,7 @@ class Call:
         return grads
 
     def _leave(self, grads: Tensors) -> Tensors:
-        """The others see those of the arguments too; what they give goes on."""
+        """Call the hooks with the gradients of all arguments; pass on what they return."""
         full: list[Tensor | None] = [None] * self._arguments
         for place, grad in zip(self._places, grads, strict=True):
             full[place] = grad
@@ -97,7 +97,7 @@ class _Gate:
         self._change = change
 
     def backward(self, grads: Gradients, saved: object) -> Gradients:
-        """The hooks may store what they get, so that they get and give copies."""
+        """Hand copies to the hooks and on from them: hooks may store what they get."""
         del saved
         changed_grads = self._change([None if g is None else Tensor(g.copy()) for g in grads])
         return [None if g is None else g.array.copy() for g in changed_grads]
@@ -109,7 +109,7 @@ class _Gate:
 
 
 def _replace(result: object, grads: Tensors) -> Tensors:
-    """What a hook gave in place of some gradients; those where it gave None."""
+    """The gradients that a hook returned; the old ones where it returned None."""
     if result is None:
         return grads
     values = as_tuple(result)

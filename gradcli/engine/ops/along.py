@@ -90,7 +90,7 @@ def floats(op: str, x: Array, dtype: DType | None = None) -> Array:
 
 
 def match(op: str, x: Array, **inputs: Array | None) -> None:
-    """Refuse inputs whose element type is another than x's."""
+    """Refuse inputs whose element type differs from that of x."""
     for name, array in inputs.items():
         if array is not None and array.dtype is not x.dtype:
             raise DTypeError(

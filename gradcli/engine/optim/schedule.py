@@ -35,7 +35,7 @@ _STATE = ("best", "bad", "resting", "falls")  # of a Patience: what checkpoints 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
 class _KeywordClass:
-    """Its classes are frozen dataclasses whose arguments go by name and are checked."""
+    """Subclasses are frozen dataclasses, whose arguments go by name and are checked."""
 
     def __init_subclass__(cls) -> None:
         if in_library(cls):

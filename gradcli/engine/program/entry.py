@@ -79,7 +79,7 @@ class Entry:
 
     @property
     def broken(self) -> str:
-        """An attribute of a module that is another now than it was."""
+        """The attribute of a module that has changed since; empty without one."""
         recording = self.recording
         return (
             str(recording.broken) if recording is not None and recording.broken is not None else ""
@@ -173,7 +173,7 @@ class Entry:
     # Replaying.
 
     def one_step(self, program: Program | DeviceProgram, args: Sequence[object]) -> Any:
-        """One step; what it copies in and out is listed once, and aimed anew each time."""
+        """One step; its list of copies is made once and gets new addresses each time."""
         arguments = [a.array.contiguous() for a in args if isinstance(a, Tensor)]
         if not isinstance(program, Program):
             results = program.one_step(self.inputs, arguments, self.outputs)

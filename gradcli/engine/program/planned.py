@@ -102,7 +102,7 @@ class Rehearsal(Recording):
     copied_bytes: int = 0
 
     def remember(self, buffer: Buffer) -> None:
-        """Only how much it is: nothing is undone, and meta memory holds nothing."""
+        """Count its bytes only: nothing is undone, and meta memory holds nothing."""
         self.copied_bytes += buffer.nbytes
 
     def view(self, array: Any) -> Any:

@@ -254,7 +254,7 @@ class Recording:
         self.assumed.append((owner, attribute, getattr(owner, attribute)))
 
     def note_read(self, owner: object, name: str, fact: Callable[[Any, str], Any]) -> None:
-        """What this stands for when the step has ended is what a replay goes on with."""
+        """A replay assumes the value that the attribute has when the step has ended."""
         self._reads[id(owner), name] = owner, name, fact
 
     def wrote(self, owner: object, name: str) -> None:
@@ -293,7 +293,7 @@ class Recording:
             buffer.storage = own
 
     def undo(self) -> None:
-        """Put back what the calls have overwritten of memory that was there before them."""
+        """Restore the memory from before the calls that they have overwritten."""
         buffers = {view.buffer for call in self.calls for view in call.outputs}
         for buffer in buffers:
             if buffer.storage is not None and buffer.before is not None:
@@ -320,7 +320,7 @@ class Recording:
         self._close_facts()
 
     def _close_facts(self) -> None:
-        """What Python has looked at, as it is now that the step has ended."""
+        """Enter the values of the attributes that Python read, now that the step has ended."""
         reads = [look for key, look in self._reads.items() if key not in self._wrote]
         self.facts = [Fact(owner, name, now(owner, name), now) for owner, name, now in reads]
         inherited = {(type(f.owner), f.name) for f in self.facts if f.value is INHERITED}

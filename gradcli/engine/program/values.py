@@ -42,7 +42,7 @@ def _pattern(value: Any, tensors: list[Tensor]) -> Pattern:
 
 
 def map_tensors(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
-    """The value with its tensors changed; what `leaves` would refuse stays as it is."""
+    """The value with `change` applied to its tensors; all else stays as it is."""
     if isinstance(value, Tensor):
         return change(value)
     if isinstance(value, dict):

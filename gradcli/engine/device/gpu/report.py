@@ -40,7 +40,7 @@ class Report:
         return self._codes.setdefault(kernel, len(self._codes) + 1)
 
     def take_error(self) -> GradcliError | None:
-        """What a kernel has refused since the last look."""
+        """The error of a value that a kernel has refused since the last call; None without one."""
         if not self._codes:
             return None
         data = bytearray(_BLOCK.size)

@@ -118,9 +118,9 @@ def unary(
 
 
 def declare_slope(op: Op[Tensor], row: Callable[..., tuple[str, Sequence[float]]]) -> None:
-    """The gradient of an op of one input: that of a row of scalar_ops.h, and with ops of its text.
+    """Declare the gradient of an op of one input: a row of scalar_ops.h, and ops of the row's text.
 
-    `row` says of the op's options which row it is, and with which p and q.
+    `row` maps the op's options to the name of the row and its p and q.
     """
     (name,) = op.saves
 
@@ -139,7 +139,7 @@ def declare_slope(op: Op[Tensor], row: Callable[..., tuple[str, Sequence[float]]
 
 
 def declare_sign_slope(op: Op[Tensor]) -> None:
-    """With ops the slope is the sign of what is kept: a constant, in one call."""
+    """Declare the gradient with ops: the sign of the saved value, a constant, in one call."""
     (name,) = op.saves
 
     def with_ops(grad: Tensor, **values: Tensor) -> Tensor:
@@ -156,7 +156,7 @@ def times(grad: Tensor, factor: Tensor | float) -> Tensor:
 
 
 def declare_flat(op: Op[Tensor]) -> None:
-    """The gradient of an op that is flat almost everywhere: 0."""
+    """Declare the gradient of an op that is flat almost everywhere: 0."""
     op.gradient(lambda grad: map_binary("mul", grad, scalar(0, grad.dtype)))
     op.gradient_graph(lambda grad: grad * 0.0)
 
@@ -218,7 +218,7 @@ def _as(value: Any, dtype: DType) -> Tensor:
 
 
 def _is_watched(asks: object) -> bool:
-    """Whether a call is told to an observer, or remembered for what asks for a gradient."""
+    """Whether an observer is told of a call, or backward needs it."""
     return observing.current() is not None or (asks is not None and graph.recording())
 
 
