@@ -22,7 +22,7 @@ class DType:
     size: int  # bytes
     kind: str
     format: str  # as in the struct module and the buffer protocol; "" where they have none
-    is_floating_point: bool = field(init=False)  # looked at several times in each call
+    is_floating_point: bool = field(init=False)  # read several times in each call
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "is_floating_point", self.kind == "float")

@@ -37,7 +37,7 @@ class Rule(Protocol):
         ...
 
     def backward_recorded(self, node: Node, grads: Sequence[Any]) -> Sequence[Any]:
-        """The same with Tensors, by ops that are remembered for another way back."""
+        """The same with Tensors, by ops that are recorded for another backward pass."""
         ...
 
 
@@ -45,10 +45,10 @@ class Leaf:
     """Where gradients end up: one for each tensor that the user wants a gradient of.
 
     Attributes:
-        grad: what has arrived so far.
-        history: where `grad` came from, if it was made for a second way back: (grad, node, output).
-        hooks: what changes a gradient before it is added.
-        after: called when it was.
+        grad: the gradient accumulated so far.
+        history: (grad, node, output), the origin of `grad`, if a second backward pass may follow.
+        hooks: they may change a gradient before it is added.
+        after: hooks called after it was added.
     """
 
     __slots__ = ("after", "grad", "history", "hooks", "number")
@@ -70,10 +70,10 @@ class Leaf:
 
 
 class Later:
-    """What a node keeps in place of values that are computed again when they are needed."""
+    """What a node holds instead of saved values that are computed again when they are needed."""
 
     def take(self) -> tuple[Any, Versions]:
-        """What the node would have kept, and the versions of that memory."""
+        """What the node would have saved, and the versions of that memory."""
         raise NotImplementedError
 
 

@@ -73,7 +73,7 @@ class Kind:
         says: in words, as in "dim must be a whole number".
         taken: the value as it is used; raises Unfit.
         quick: values of exactly these types are taken as they are.
-        types: values of exactly these types are looked at, but fit no other kind any better.
+        types: values of exactly these types are checked, but fit no other kind any better.
         elements: lists of exactly these types are taken as they are.
         classes: values of these classes and those below are taken as they are.
         error: what is raised where nothing fits.

@@ -1,6 +1,6 @@
-"""Observing: whoever looks at each call of an op, forward and on the way back, as it is made.
+"""Observers see each call of an op, in the forward and in the backward pass, as it is made.
 
-A call tells of itself only while somebody observes: the ops are called in another way then.
+Ops report their calls only while somebody observes: they are called in another way then.
 """
 
 from __future__ import annotations

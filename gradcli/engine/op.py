@@ -44,14 +44,14 @@ class Op(Generic[Result]):
         options: names and defaults of everything else.
         outputs: names of what forward returns; the first `visible` go to the user, all of them
             where that is 0 (an op whose options say how many there are).
-        saves: names of inputs and outputs that the gradient needs; only those are kept.
+        saves: names of inputs and outputs that the gradient needs; only those are saved.
         why: why there is no gradient, where there is none.
         composed: the same thing written with simpler ops, for fused ones. It may also ask for
             outputs that forward hides, such as what a random draw gave.
         again: how the gradient is differentiated again: "linear" where the op is linear in its
             float inputs, "composed" through the composed form, "own" as `gradient_graph` says.
         rebuilt: gives inputs that are not saved but follow from what is, to the composed form on
-            its second way back; from what is kept, and the options.
+            its second backward pass; from what is saved, and the options.
         variadic: the first option may be given number by number, as in `x.reshape(2, 3)`.
         shares: whose memory the results lie in; nothing said: their own.
         cast: the inputs as autocast wants them; None where it leaves them alone.
@@ -170,7 +170,7 @@ class Op(Generic[Result]):
         return result if isinstance(result, tuple) else (result,)
 
     def backward_recorded(self, node: Node, grads: Sequence[object]) -> Sequence[Any]:
-        """The same with Tensors, remembered for another way back."""
+        """The same with Tensors, recorded for another backward pass."""
         if self._again is None:
             cure = "compute the values under engine.composed()" if self.composed else self.why
             raise AutogradError(

@@ -32,7 +32,7 @@ class Origin:
     """The call in which values that are not finite began.
 
     Attributes:
-        number: of the call among those that were looked at.
+        number: of the call among those that were inspected.
         layer: the one that made it, as `Origins.enter` was told; empty outside all.
         count: how many of its `size` values are not finite.
         largest: the largest size of a finite number among its inputs.
@@ -63,7 +63,7 @@ class Origins:
         self._numbers, self._layers = [now()], [""]  # from which node on which layer made them
 
     def enter(self, layer: str) -> None:
-        """The calls from here on, and the way back through them, are of this layer."""
+        """The calls from here on, and the backward pass through them, are of this layer."""
         self._stack.append(layer)
         self._mark()
 

@@ -1,8 +1,8 @@
-"""checkpoint: a part of the graph keeps nothing, and computes again what its gradients need.
+"""checkpoint: a part of the graph saves nothing, and computes again what its gradients need.
 
-After the part has run, each of its nodes gives up what it kept. When the way back comes to the
-first of them, the part runs once more, with the random numbers it had, and what the nodes of this
-second run keep is handed to those of the first, one by one. Edges and hooks stay as they are: so
+After the part has run, each of its nodes drops what it saved. When the backward pass comes to the
+first of them, the part runs once more with the same random numbers, and the nodes of the first run
+take over what those of the second run save, one by one. Edges and hooks stay as they are: so
 gradients are the same bits, `grad()` reaches into the part and gradients of gradients go on.
 """
 
@@ -37,10 +37,10 @@ def checkpoint(
     preserve_rng_state: bool = True,
     **kwargs: object,
 ) -> Any:
-    """`function(*args, **kwargs)`, of which nothing but the arguments is kept for backward.
+    """`function(*args, **kwargs)`, of which only the arguments are saved for backward.
 
-    It runs again on the way back, once, and must do the same then: dropout draws the same numbers
-    (unless preserve_rng_state is off), and a changed argument or parameter is refused.
+    It runs once more in the backward pass, and must do the same then: dropout draws the same
+    numbers (unless preserve_rng_state is off), and a changed argument or parameter is refused.
     """
     truth = Kind.of(bool)
     truth.convert_argument("checkpoint", "preserve_rng_state", preserve_rng_state)
@@ -86,7 +86,7 @@ class _Chain:
 
 
 class _Part:
-    """A function that can run again as it ran before, and what its nodes kept the second time."""
+    """A function that can run again as it ran before, and what its nodes saved the second time."""
 
     def __init__(self, function: Callable[[], object], preserve: bool) -> None:
         self._function = function
@@ -148,7 +148,7 @@ class _Part:
 
 
 class _Again(Later):
-    """What one node kept: to be had from its part."""
+    """What one node saved: its part gives it."""
 
     def __init__(self, part: _Part, place: int) -> None:
         self._part = part

@@ -1,6 +1,6 @@
 """Gradients of gradients: how an op's gradient is computed by ops, so that it has a history itself.
 
-Gradient functions work on Arrays and are remembered by nobody. Where a second way back is asked for
+Gradient functions work on Arrays and are not recorded. Where a second backward pass is asked for
 (`create_graph=True`), one of three rules goes in their place: that of a linear op, that of a fused
 op through its composed form, or one that is written with ops.
 """
@@ -174,7 +174,7 @@ def alias(x: Tensor) -> Tensor:
 def composed(op: OpLike, node: Node, grads: Tensors) -> Tensors:
     """The gradient of a fused op through its composed form.
 
-    An input that is not kept has a gradient that does not depend on it, so that 0 stands for it,
+    An input that is not saved has a gradient that does not depend on it, so that 0 stands for it,
     unless it is rebuilt.
     """
     options = node.options or {}
@@ -237,7 +237,7 @@ def _value(op: OpLike, node: Node, name: str) -> Any:
 
 
 def _of_edge(array: Array, edge: graph.Edge | None) -> Tensor:
-    """A kept input with the history it had."""
+    """A saved input with its history."""
     if edge is None:
         return Tensor(array)
     origin, output = edge

@@ -40,7 +40,7 @@ def added(a: Array | None, b: Array) -> Array:
 
 
 def seed(y: Array, gradient: Array | None, name: str = "backward") -> Array:
-    """The gradient with which a way back from y begins: 1 for one number, where none is given."""
+    """The gradient with which backward from y begins; 1 for a single number without one."""
     if gradient is None:
         if y.numel != 1:
             raise AutogradError(
@@ -96,7 +96,7 @@ class Targets:
 
 
 class Walk:
-    """One way back: gradients go from the roots on, and what arrives at a leaf is added to its own.
+    """One backward pass: gradients flow from the roots, and each leaf adds up those that arrive.
 
     Values are Arrays; a RecordedWalk goes the same way with Tensors.
     """
@@ -152,7 +152,7 @@ class Walk:
             slots[output] = self.add(slots[output], grad)
 
     def hooked(self, node: Node | Leaf, slots: list[object]) -> list[Any]:
-        """What hooks make of the gradients; where these are to be kept too, that comes last."""
+        """The gradients after the hooks; storing them, where that is asked for, comes last."""
         if isinstance(node, Leaf):
             _assume(node)
         if not node.hooks:
@@ -198,7 +198,7 @@ class Walk:
 
 
 class RecordedWalk(Walk):
-    """A way back whose values are Tensors, and whose steps are remembered."""
+    """A backward pass over Tensors, which is recorded itself."""
 
     def begin(self, root: Edge, grad: Any) -> None:
         """Send this gradient back from one output of a node."""

@@ -64,7 +64,7 @@ class Device(Protocol):
 _CALLER: Any = object()  # no op is at work: the caller says where fresh memory is made
 _inside: ContextVar[Device | None] = ContextVar("inside", default=_CALLER)
 _default: ContextVar[Device | None] = ContextVar("default", default=None)
-# Those beside the CPU, once for each reason to look for them; looked at in every call.
+# Those beside the CPU, once for each reason to look for them; read in every call.
 devices: list[Device] = []
 
 

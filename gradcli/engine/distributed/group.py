@@ -24,7 +24,7 @@ _LENGTH = struct.Struct("<q")
 # The first looks yield nothing: on a busy machine whoever yields is not back for milliseconds.
 _ALERT_SECONDS = 1e-4
 # Looks that only yield the core: so many seconds, and so many more for each byte on its way,
-# because MPI moves large messages while it is looked at. Then sleeps, longer and longer.
+# because MPI moves large messages while it is polled. Then sleeps, longer and longer.
 _AWAKE_SECONDS, _SECONDS_PER_BYTE, _LONGEST_SLEEP = 0.02, 4e-9, 1e-3
 
 
@@ -287,7 +287,7 @@ class Group(ABC):
         return [blocks[rank] for rank in range(self.size)]
 
     def broadcast(self, data: bytes, what: str, source: int = 0) -> bytes:
-        """What rank `source` gives, on all ranks; what the others give is not looked at."""
+        """What rank `source` gives, on all ranks; what the others give is ignored."""
         head = bytearray(_LENGTH.pack(len(data)))
         self.broadcast_into(memoryview(head), what, source)
         body = bytearray(_LENGTH.unpack(head)[0])

@@ -65,7 +65,7 @@ class MPIGroup(Group):
         self._signs_made: list[Any] = []
         self._callers: set[int] = set()
         self._calls_made: list[Any] = []
-        self._statuses: list[Any] = []  # of the requests that were looked at last
+        self._statuses: list[Any] = []  # of the requests that were tested last
         super().__init__(world.rank, [Member("", 0)] * world.size, timeout, note)
         own = f"{os.getpid()} {os.uname().nodename}".encode()
         members = [text.decode().split(" ", 1) for text in self.all_gather(own, "the start")]

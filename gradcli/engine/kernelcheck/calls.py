@@ -174,7 +174,7 @@ class Collector:
         return False
 
     def reading(self) -> None:
-        """Values may be looked at."""
+        """Values may be read."""
 
     def assume(self, owner: object, attribute: str) -> None:
         """Calls are taken one by one, nothing is assumed."""

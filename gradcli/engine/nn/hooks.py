@@ -40,7 +40,7 @@ class Recompute(NamedTuple):
 
 
 def recompute(module: Module, parts: int = 1) -> RemovableHandle:
-    """Let the module compute on the way back what its gradients need, in place of keeping it."""
+    """Compute what the module's gradients need again in the backward pass, instead of saving it."""
     return enter(module, "_hooks", Recompute(parts))
 
 

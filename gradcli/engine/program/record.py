@@ -347,7 +347,7 @@ class Recording:
         return True
 
     def outlived(self) -> bool:
-        """True when tensors or modules that it looked at were replaced: it will not hold again."""
+        """True when tensors or modules that it read were replaced: it will not hold again."""
         return self.broken is not None and any(
             isinstance(fact.value, Members) and not fact.holds for fact in self.facts
         )

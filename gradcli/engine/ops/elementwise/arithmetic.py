@@ -235,7 +235,7 @@ class ScaledOp(BinaryOp):
 
 
 def _sum(input: Array, other: Array, *, alpha: float = 1) -> Array:
-    del alpha  # ScaledOp has seen to it
+    del alpha  # ScaledOp has applied it
     return map_binary("add", input, other)
 
 

@@ -139,7 +139,7 @@ def quotient(
     input: Array, other: Array, *, rounding_mode: Literal["trunc", "floor"] | None = None
 ) -> Array:
     """The elements of input / other."""
-    del rounding_mode  # DivOp has seen to it
+    del rounding_mode  # DivOp has applied it
     return map_binary("div", input, other)
 
 

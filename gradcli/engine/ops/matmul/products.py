@@ -63,7 +63,7 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
 
 
 def _scaled_sum(a: Tensor, product: Tensor, beta: float, alpha: float) -> Tensor:
-    """The tensor beta a + alpha product; a is not looked at where beta is 0."""
+    """The tensor beta a + alpha product; a is not read where beta is 0."""
     scaled = product if alpha == 1 else mul(product, alpha)
     if beta == 0:
         return scaled
