@@ -31,7 +31,7 @@ def kinds(row: Row) -> dict[str, Kind]:
 def fits(kind: Kind, value: Any) -> bool:
     """Whether the declaration allows a value."""
     try:
-        kind.taken(value)
+        kind.convert(value)
     except Unfit:
         return False
     return True

@@ -13,7 +13,7 @@ from gradcli.config.own_sentence import one_sentence
 from gradcli.config.row import Row
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor, recording
-from gradcli.engine.kind import shown
+from gradcli.engine.kind import format_value
 from gradcli.errors import ConfigError, ShapeError
 from gradcli.train.metrics import Direction, Metric, State, Targets, Task, label_rows
 
@@ -104,7 +104,9 @@ class Own(Metric):
             if isinstance(figure, Tensor) and not figure.shape:
                 figure = figure.item()
             if isinstance(figure, bool) or not isinstance(figure, int | float):
-                raise ShapeError(f"{self._name}.finish must give one number, got {shown(figure)}")
+                raise ShapeError(
+                    f"{self._name}.finish must give one number, got {format_value(figure)}"
+                )
             return float(figure)
 
     def attempt(self, task: Task) -> None:
@@ -130,13 +132,13 @@ class Own(Metric):
         if not isinstance(state, Mapping) or not state:
             raise ShapeError(
                 f"{self._name}.{part} must give a dict of tensors and numbers by name, "
-                f"got {shown(state)}"
+                f"got {format_value(state)}"
             )
         for key, value in state.items():
             if isinstance(value, bool) or not isinstance(value, Tensor | int | float):
                 raise ShapeError(
-                    f"{self._name}.{part} gives {shown(value)} as {key!r}; a state has tensors, "
-                    "ints and floats"
+                    f"{self._name}.{part} gives {format_value(value)} as {key!r}; a state has "
+                    "tensors, ints and floats"
                 )
         return state
 

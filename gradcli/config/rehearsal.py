@@ -123,7 +123,7 @@ class Tally:
     @property
     def capture(self) -> Callable[..., Rehearsed]:
         """What stands in for `engine.capture` where it is what is learnt."""
-        return partial(self.beside, begun=self.begin, copying=self.copying)
+        return partial(self.beside, on_replay=self.begin, copying=self.copying)
 
     @property
     def usage(self) -> Usage:
@@ -227,7 +227,7 @@ def _lies_in_files(split: Split) -> bool:
         return False
     with engine.device("meta"):
         read = list(spans(engine.arange(1, dtype=engine.int64)))
-    return any(getattr(tensor.array.storage, "counted", 1) == 0 for tensor, *_ in read)
+    return any(getattr(tensor.array.storage, "resident", 1) == 0 for tensor, *_ in read)
 
 
 def rehearse(

@@ -90,7 +90,7 @@ class TrainedModel:
         likeliest, `probabilities` of all and the `top` ones; of values `values`, by the name of
         the target. `index` counts the samples, in each file for itself.
         """
-        top = Kind.of(Count).taken_as("predict", "top", top)
+        top = Kind.of(Count).convert_argument("predict", "top", top)
         files = self.transforms.files(samples)
         if files:
             return list(self._predictor.files(files, top, warnings.warn))
@@ -114,8 +114,8 @@ class TrainedModel:
         ignore_end: bool = False,
     ) -> str:
         """What a model of text writes behind a prompt, like `gradcli predict --prompt`."""
-        prompt = Kind.of(str).taken_as("generate", "prompt", prompt)
-        tokens = Kind.of(Count).taken_as("generate", "tokens", tokens)
+        prompt = Kind.of(str).convert_argument("generate", "prompt", prompt)
+        tokens = Kind.of(Count).convert_argument("generate", "tokens", tokens)
         stops, ends = ((x,) if isinstance(x, str) else tuple(x) for x in (stop, stop_token))
         if not all(stops) or not all(ends):
             raise OptionError("generate: an empty text in stop would end it at once")

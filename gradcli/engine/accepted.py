@@ -18,7 +18,7 @@ from gradcli.errors import GradcliError
 def accepted(op: Op[Any] | Composite) -> tuple[str, ...]:
     """The names of these types, in the order of `DTYPES`; none where no input leaves a choice."""
     first = op.samples[0]
-    if all(one.kind == "none" for one in first.inputs):
+    if all(spec.kind == "none" for spec in first.inputs):
         return ()
     fixed = fixed_types(first)
     return tuple(name for name, dtype in DTYPES.items() if _takes(op, dtype, fixed))
@@ -26,11 +26,11 @@ def accepted(op: Op[Any] | Composite) -> tuple[str, ...]:
 
 def fixed_types(sample: Sample) -> dict[str, DType]:
     """The types of indices and conditions: their own, unless there is nothing else."""
-    return OWN_TYPES if {one.kind for one in sample.inputs} - {"none", *OWN_TYPES} else {}
+    return OWN_TYPES if {spec.kind for spec in sample.inputs} - {"none", *OWN_TYPES} else {}
 
 
-def shown(names: tuple[str, ...]) -> str:
-    """In a word where there is one: floats, numbers (floats and whole ones), whole, all."""
+def format_types(names: tuple[str, ...]) -> str:
+    """The types in a word where there is one (floats, numbers, whole, all), else their names."""
     kinds = {
         kind: {name for name, dtype in DTYPES.items() if dtype.kind == kind}
         for kind in ("float", "int", "bool")
@@ -49,15 +49,18 @@ def _takes(op: Op[Any] | Composite, dtype: DType, fixed: dict[str, DType]) -> bo
     sample = op.samples[0]
     try:
         with graph.no_grad():
-            op(*(_ones(one, fixed.get(one.kind, dtype)) for one in sample.inputs), **sample.options)
+            op(
+                *(_ones_like(spec, fixed.get(spec.kind, dtype)) for spec in sample.inputs),
+                **sample.options,
+            )
     except GradcliError:
         return False
     return True
 
 
-def _ones(one: Input, dtype: DType) -> Tensor | None:
-    """Ones: they divide, and every type has them."""
-    if one.kind == "none":
+def _ones_like(spec: Input, dtype: DType) -> Tensor | None:
+    """An input of ones: every type has them, and every op can divide by them."""
+    if spec.kind == "none":
         return None
-    number = 0 if one.kind == "index" else 1
-    return tensor(number, dtype=dtype).expand(one.shape).clone()
+    number = 0 if spec.kind == "index" else 1
+    return tensor(number, dtype=dtype).expand(spec.shape).clone()

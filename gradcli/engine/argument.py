@@ -7,7 +7,7 @@ from functools import cached_property, wraps
 from inspect import Parameter, signature, unwrap
 from typing import Any, TypeVar, cast, get_type_hints
 
-from gradcli.engine.kind import Kind, Unfit, shown
+from gradcli.engine.kind import Kind, Unfit, format_value
 from gradcli.errors import OptionError, OptionTypeError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -32,8 +32,8 @@ class Arguments:
     @cached_property
     def hints(self) -> Mapping[str, Any]:
         """The annotation of each parameter that has one."""
-        declared = unwrap(self.function, stop=lambda f: hasattr(f, "hints"))
-        return cast(Mapping[str, Any], getattr(declared, "hints", None) or hints_of(declared))
+        plain = unwrap(self.function, stop=lambda f: hasattr(f, "hints"))
+        return cast(Mapping[str, Any], getattr(plain, "hints", None) or hints_of(plain))
 
     @cached_property
     def kinds(self) -> dict[str, Kind]:
@@ -52,12 +52,12 @@ class Arguments:
         more = [p.name for p in parameters if p.kind is p.VAR_POSITIONAL]
         return [p.name for p in parameters if p.kind in single], more[0] if more else None
 
-    def taken(
-        self, args: tuple[object, ...], named: dict[str, object]
+    def convert(
+        self, args: tuple[object, ...], keywords: dict[str, object]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments of a call as they are used; refuses the first that does not fit.
+        """The arguments of a call, converted; refuses the first that does not fit its annotation.
 
-        Which of those by position must be looked at is remembered for their types: mostly none.
+        For the types of positional arguments it remembers which need converting: mostly none.
         """
         key = tuple(map(type, args))
         looks = self._looks.get(key)
@@ -67,15 +67,15 @@ class Arguments:
                 self.decided.add(key)
         try:
             for i, kind in looks:
-                if kind.taken(args[i]) is not args[i]:
-                    return self._converted(args, named)
-            for name, value in named.items():
+                if kind.convert(args[i]) is not args[i]:
+                    return self._converted(args, keywords)
+            for name, value in keywords.items():
                 kind = self.kinds.get(name, _ANY)
-                if type(value) not in kind.quick and kind.taken(value) is not value:
-                    return self._converted(args, named)
+                if type(value) not in kind.quick and kind.convert(value) is not value:
+                    return self._converted(args, keywords)
         except Unfit:
-            return self._converted(args, named)
-        return args, named
+            return self._converted(args, keywords)
+        return args, keywords
 
     def _undecided(self, args: tuple[object, ...]) -> list[tuple[int, Kind]]:
         """The places of those of which the type does not say enough."""
@@ -87,16 +87,16 @@ class Arguments:
         ]
 
     def _converted(
-        self, args: tuple[object, ...], named: dict[str, object]
+        self, args: tuple[object, ...], keywords: dict[str, object]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The same, each as its kind has it."""
+        """The arguments, each converted by its kind."""
         positional = [
-            self.kinds.get(name, _ANY).taken_as(self.name, name, value)
+            self.kinds.get(name, _ANY).convert_argument(self.name, name, value)
             for name, value in zip(self._names(len(args)), args, strict=True)
         ]
         return tuple(positional), {
-            name: self.kinds.get(name, _ANY).taken_as(self.name, name, value)
-            for name, value in named.items()
+            name: self.kinds.get(name, _ANY).convert_argument(self.name, name, value)
+            for name, value in keywords.items()
         }
 
     def _names(self, count: int) -> list[str]:
@@ -104,40 +104,40 @@ class Arguments:
         names, more = self._by_position
         return [*names[:count], *[more or ""] * (count - len(names))]
 
-    def by_name(self, args: Sequence[object], named: Mapping[str, object]) -> dict[str, Any]:
-        """The arguments of a call under their names, further ones as a tuple."""
+    def by_name(self, args: Sequence[object], keywords: Mapping[str, object]) -> dict[str, Any]:
+        """The arguments of a call by name, those of `*args` as a tuple."""
         names, more = self._by_position
-        values = dict(zip(names, args, strict=False)) | dict(named)
+        values = dict(zip(names, args, strict=False)) | dict(keywords)
         return values if more is None else {**values, more: tuple(args[len(names) :])}
 
 
-def beyond(function: str, given: Mapping[str, object]) -> OptionError | None:
-    """What to say of a number that has more than 64 bits; looked for once a call has failed."""
-    for name, value in given.items():
+def beyond(function: str, arguments: Mapping[str, object]) -> OptionError | None:
+    """The error for a number of more than 64 bits; only a call that failed looks for one."""
+    for name, value in arguments.items():
         for number in value if isinstance(value, (tuple, list)) else (value,):
             if isinstance(number, int) and not -(2**63) <= number < 2**63:
                 return OptionError(
-                    f"{function}: {name} must be within 64 bits, got {shown(number)}"
+                    f"{function}: {name} must be within 64 bits, got {format_value(number)}"
                 )
     return None
 
 
-def too_large(function: str, given: Mapping[str, object]) -> OptionError:
-    """What to say of a call that ended in OverflowError."""
-    return beyond(function, given) or OptionError(f"{function}: its numbers are too large")
+def too_large(function: str, arguments: Mapping[str, object]) -> OptionError:
+    """The error for a call that raised OverflowError."""
+    return beyond(function, arguments) or OptionError(f"{function}: its numbers are too large")
 
 
-def listed(function: str, name: str, given: tuple[object, ...]) -> tuple[Any, ...]:
-    """What is given one by one or as one list; not as both."""
-    if len(given) == 1 and isinstance(given[0], (tuple, list)):
-        return tuple(given[0])
-    for value in given:
+def unpack_list(function: str, name: str, values: tuple[object, ...]) -> tuple[Any, ...]:
+    """Values passed one by one or as one list; refuses a mix of both."""
+    if len(values) == 1 and isinstance(values[0], (tuple, list)):
+        return tuple(values[0])
+    for value in values:
         if isinstance(value, (tuple, list)):
             raise OptionTypeError(
-                f"{function}: {name} must be given one by one or as one list, got {shown(value)} "
-                f"among {len(given)}"
+                f"{function}: {name} must be given one by one or as one list, got "
+                f"{format_value(value)} among {len(values)}"
             )
-    return given
+    return values
 
 
 def hints_of(function: Callable[..., object]) -> dict[str, Any]:
@@ -145,26 +145,26 @@ def hints_of(function: Callable[..., object]) -> dict[str, Any]:
     return get_type_hints(function, include_extras=True)
 
 
-def checked(function: F, name: str = "") -> F:
-    """The function, which refuses arguments that do not fit their annotations.
+def check_arguments(function: F, name: str = "") -> F:
+    """Wrap a function so that it refuses arguments that do not fit their annotations.
 
-    `name` is what the user calls, where that is not the function, as for a constructor.
+    Errors begin with `name` where the user calls something else, such as a constructor.
     """
     arguments = Arguments(name or function.__name__, function)
     decided = arguments.decided
 
     @wraps(function)
-    def call(*args: object, **named: object) -> Any:
-        if named or tuple(map(type, args)) not in decided:
-            args, named = arguments.taken(args, named)
+    def call(*args: object, **keywords: object) -> Any:
+        if keywords or tuple(map(type, args)) not in decided:
+            args, keywords = arguments.convert(args, keywords)
         try:
-            return function(*args, **named)
+            return function(*args, **keywords)
         except OverflowError:
-            raise too_large(arguments.name, arguments.by_name(args, named)) from None
+            raise too_large(arguments.name, arguments.by_name(args, keywords)) from None
 
     return cast(F, call)
 
 
 def checked_as(name: str) -> Callable[[F], F]:
     """The same as a decorator of a constructor, which goes by the name of its class."""
-    return lambda function: checked(function, name)
+    return lambda function: check_arguments(function, name)

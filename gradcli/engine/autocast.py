@@ -128,7 +128,7 @@ def _tensors(value: object) -> list[Tensor]:
     if isinstance(value, Tensor):
         return [value]
     if isinstance(value, (list, tuple)):
-        return [t for one in value for t in _tensors(one)]
+        return [t for item in value for t in _tensors(item)]
     return []
 
 
@@ -136,8 +136,8 @@ def _with_each(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
     """A value with its tensors changed, also those in lists."""
     if isinstance(value, Tensor):
         return change(value)
-    if type(value) in (list, tuple) and any(isinstance(one, Tensor) for one in value):
-        return type(value)(_with_each(one, change) for one in value)
+    if type(value) in (list, tuple) and any(isinstance(item, Tensor) for item in value):
+        return type(value)(_with_each(item, change) for item in value)
     return value
 
 
@@ -152,10 +152,10 @@ def _as_bfloat16(x: Tensor) -> Tensor:
     if block is None or x.leaf is None or x.node is not None:
         return table.to(x, bfloat16)
     key, now = id(x.leaf), (x.array, x.array.storage.version, graph.recording())
-    found = block.casts.get(key)
-    if found is None or found[:3] != now:
-        block.casts[key] = found = (*now, table.to(x, bfloat16))
-    return found[3]
+    entry = block.casts.get(key)
+    if entry is None or entry[:3] != now:
+        block.casts[key] = entry = (*now, table.to(x, bfloat16))
+    return entry[3]
 
 
 def autocasted(name: str, plain: F) -> F:
@@ -163,14 +163,16 @@ def autocasted(name: str, plain: F) -> F:
     rule = rule_of(name)
     if rule is None:
         return plain
-    chosen = rule
+    cast_rule = rule
 
     @wraps(plain)
-    def casting(*args: object, **named: object) -> Any:
+    def casting(*args: object, **keywords: object) -> Any:
         if not _on.get():
-            return plain(*args, **named)
-        values = chosen([*args, *named.values()])
+            return plain(*args, **keywords)
+        values = cast_rule([*args, *keywords.values()])
         with autocast(enabled=False):
-            return plain(*values[: len(args)], **dict(zip(named, values[len(args) :], strict=True)))
+            return plain(
+                *values[: len(args)], **dict(zip(keywords, values[len(args) :], strict=True))
+            )
 
     return cast(F, casting)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
 from gradcli.engine import walk
-from gradcli.engine.argument import checked
+from gradcli.engine.argument import check_arguments
 from gradcli.engine.array import Array, full
 from gradcli.engine.composite import function
 from gradcli.engine.custom import Function
@@ -19,7 +19,7 @@ from gradcli.engine.graph import (
     set_grad_enabled,
 )
 from gradcli.engine.tensor import Tensor, parents_of
-from gradcli.engine.walk import RecordedWalk, Walk, Wanted, detect_anomaly
+from gradcli.engine.walk import RecordedWalk, Targets, Walk, detect_anomaly
 from gradcli.errors import AutogradError, DTypeError, OptionError
 from gradcli.wording import quantity
 
@@ -40,26 +40,26 @@ inference_mode = no_grad
 Some: TypeAlias = Tensor | Sequence[Tensor]
 
 
-def _listed(name: str, tensors: Any, least: type | None = None) -> list[Any]:
+def _as_list(name: str, tensors: Any, least: type | None = None) -> list[Any]:
     """One tensor, or several, as a list; None among them where `least` allows it."""
     several = isinstance(tensors, Iterable) and not isinstance(tensors, Tensor)
-    listed = list(tensors) if several else [tensors]
-    for tensor in listed:
+    items = list(tensors) if several else [tensors]
+    for tensor in items:
         if not isinstance(tensor, Tensor) and not (least and tensor is None):
             raise DTypeError(f"{name}: takes Tensors, got {type(tensor).__name__}")
-    return listed
+    return items
 
 
 def _roots(name: str, outputs: object, grads: object, recorded: bool) -> list[tuple[Edge, Any]]:
-    """Where a way back begins, and with which gradients."""
-    starts = _listed(name, outputs)
-    given = [None] * len(starts) if grads is None else _listed(name, grads, type(None))
-    if len(given) != len(starts):
+    """The edges where backward begins, each with its gradient."""
+    starts = _as_list(name, outputs)
+    seeds = [None] * len(starts) if grads is None else _as_list(name, grads, type(None))
+    if len(seeds) != len(starts):
         raise OptionError(
-            f"{name}: {quantity(len(given), 'gradient')} for {quantity(len(starts), 'tensor')}"
+            f"{name}: {quantity(len(seeds), 'gradient')} for {quantity(len(starts), 'tensor')}"
         )
     roots = []
-    for y, first in zip(starts, given, strict=True):
+    for y, first in zip(starts, seeds, strict=True):
         edge = parents_of([y])[0]
         if edge is None:
             raise AutogradError(f"{name}: this tensor depends on nothing that asks for a gradient")
@@ -72,10 +72,10 @@ def _roots(name: str, outputs: object, grads: object, recorded: bool) -> list[tu
 
 
 def _go_back(
-    roots: list[tuple[Edge, Any]], retain: bool | None, recorded: bool, wanted: Wanted | None
+    roots: list[tuple[Edge, Any]], retain: bool | None, recorded: bool, targets: Targets | None
 ) -> None:
     kind = RecordedWalk if recorded else Walk
-    way = kind(retain_graph=recorded if retain is None else retain, wanted=wanted)
+    way = kind(retain_graph=recorded if retain is None else retain, targets=targets)
     for edge, first in roots:
         way.begin(edge, first)
     run_recording(recorded, way.run)  # what each backward does is worth sparing a `with` block
@@ -94,19 +94,19 @@ def backward(
     if inputs is None:
         _go_back(roots, retain_graph, create_graph, None)
         return
-    leaves = _listed("backward", inputs)
+    leaves = _as_list("backward", inputs)
     if any(x.leaf is None or not x.is_leaf for x in leaves):
         raise AutogradError("backward: inputs must be leaves that ask for a gradient; use grad()")
-    wanted = Wanted([edge for edge, _ in roots], [(x.leaf, 0) for x in leaves])
-    _go_back(roots, retain_graph, create_graph, wanted)
+    targets = Targets([edge for edge, _ in roots], [(x.leaf, 0) for x in leaves])
+    _go_back(roots, retain_graph, create_graph, targets)
     arrivals = RecordedWalk(retain_graph=True) if create_graph else Walk(retain_graph=True)
     for x in leaves:
-        found = wanted.found.pop((x.leaf.number, 0), None)
-        if found is not None:
-            arrivals.deposit(x.leaf, found)
+        gradient = targets.grads.pop((x.leaf.number, 0), None)
+        if gradient is not None:
+            arrivals.deposit(x.leaf, gradient)
 
 
-@checked
+@check_arguments
 def grad(
     outputs: Some,
     inputs: Some,
@@ -121,16 +121,16 @@ def grad(
     With create_graph they have a history and can be differentiated again.
     """
     roots = _roots("grad", outputs, grad_outputs, create_graph)
-    asked = _listed("grad", inputs)
-    places = parents_of(asked)
+    tensors = _as_list("grad", inputs)
+    places = parents_of(tensors)
     if any(place is None for place in places):
         raise AutogradError("grad: an input does not ask for a gradient; see requires_grad_()")
-    known = [place for place in places if place is not None]
-    wanted = Wanted([edge for edge, _ in roots], known)
-    _go_back(roots, retain_graph, create_graph, wanted)
-    found = []
-    for x, (origin, output) in zip(asked, known, strict=True):
-        value = wanted.found[origin.number, output]
+    edges = [place for place in places if place is not None]
+    targets = Targets([edge for edge, _ in roots], edges)
+    _go_back(roots, retain_graph, create_graph, targets)
+    gradients = []
+    for x, (origin, output) in zip(tensors, edges, strict=True):
+        value = targets.grads[origin.number, output]
         if value is None and materialize_grads:
             value = full(x.shape, 0, x.dtype)
         if value is None and not allow_unused:
@@ -138,5 +138,5 @@ def grad(
                 "grad: the outputs do not depend on one of the inputs; "
                 "pass allow_unused=True to get None for it"
             )
-        found.append(Tensor(value) if isinstance(value, Array) else value)
-    return tuple(found)
+        gradients.append(Tensor(value) if isinstance(value, Array) else value)
+    return tuple(gradients)

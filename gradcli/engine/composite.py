@@ -50,7 +50,7 @@ class Slot:
     name: str
     default: Any
     takes: Literal["", "one", "several"]
-    needed: bool
+    required: bool
     starred: bool
 
     @classmethod
@@ -122,8 +122,8 @@ class Composite:
 
     def __call__(self, *inputs: Any, **options: Any) -> Any:
         """The plain function on a sample's inputs and options; what it wrote into, if no result."""
-        args, named = self.placed(inputs, options)
-        result = self.plain(*args, **named)
+        args, keywords = self.placed(inputs, options)
+        result = self.plain(*args, **keywords)
         return inputs[0] if result is None and inputs else result
 
     def placed(
@@ -138,7 +138,7 @@ class Composite:
                 values.append(options[slot.name])
                 last = i if slot.starred else last
             elif slot.takes == "several":
-                mine = len(rest) - sum(later.needed for later in self.slots[i:])
+                mine = len(rest) - sum(later.required for later in self.slots[i:])
                 values.append(rest[:mine])
                 del rest[:mine]
                 last = i
@@ -160,28 +160,28 @@ FUNCTIONS: Registry[Composite] = Registry("function")
 _OF_ARGUMENTS = (ShapeError, DTypeError, RangeError, OptionError, NumericsError)
 
 
-def beside_inputs(name: str, plain: F, called: str) -> F:
+def beside_inputs(name: str, plain: F, label: str) -> F:
     """The function, with what it makes on the device of the first tensor that it is given.
 
-    It refuses, as `called` or under its name, arguments that do not fit their annotations, and
+    It refuses, as `label` or under its name, arguments that do not fit their annotations, and
     what the ops that it calls refuse.
     """
-    arguments = Arguments(called or name, plain)
+    arguments = Arguments(label or name, plain)
     decided = arguments.decided
 
     @wraps(plain)
-    def placed(*args: object, **named: object) -> Any:
-        if named or tuple(map(type, args)) not in decided:
-            args, named = arguments.taken(args, named)
+    def placed(*args: object, **keywords: object) -> Any:
+        if keywords or tuple(map(type, args)) not in decided:
+            args, keywords = arguments.convert(args, keywords)
         try:
             if not place.devices:
-                return plain(*args, **named)
-            with place.beside(_arrays((*args, *named.values()))):
-                return plain(*args, **named)
+                return plain(*args, **keywords)
+            with place.beside(_arrays((*args, *keywords.values()))):
+                return plain(*args, **keywords)
         except OverflowError:
-            raise too_large(arguments.name, arguments.by_name(args, named)) from None
+            raise too_large(arguments.name, arguments.by_name(args, keywords)) from None
         except (GradcliError, ValueError) as error:  # Python writes no number of 4,300 digits
-            unfit = beyond(arguments.name, arguments.by_name(args, named))
+            unfit = beyond(arguments.name, arguments.by_name(args, keywords))
             if unfit is not None:
                 raise unfit from None
             if isinstance(error, _OF_ARGUMENTS):
@@ -218,16 +218,16 @@ def function(
     why: str = "",
     shares: Shares = "",
     tuple_if: Sequence[str] = (),
-    called: str = "",
+    label: str = "",
 ) -> Callable[[F], F]:
     """Enter a plain function composed of ops, under its name; it becomes a method as well.
 
-    `called` is its name in refusals, where the user writes an operator.
+    `label` is its name in refusals, where the user writes an operator.
     """
 
     def enter(plain: F) -> F:
         own = name or plain.__name__
-        placed = autocasted(own, beside_inputs(own, plain, called))
+        placed = autocasted(own, beside_inputs(own, plain, label))
         row = Composite(
             placed,
             name=own,
@@ -248,5 +248,5 @@ def function(
 
 def declared_functions() -> list[Composite]:
     """All functions that have a name of their own and take or give tensors, by name."""
-    named = sorted(FUNCTIONS.items())
-    return [row for name, row in named if not name.startswith("_") and row.samples]
+    functions = sorted(FUNCTIONS.items())
+    return [row for name, row in functions if not name.startswith("_") and row.samples]

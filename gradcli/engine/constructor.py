@@ -22,16 +22,16 @@ def checked_constructor(kind: Class) -> Class:
     checks: dict[str, Arguments] = {}
 
     @wraps(plain)
-    def construct(self: object, *args: object, **named: object) -> None:
+    def construct(self: object, *args: object, **keywords: object) -> None:
         name = type(self).__name__
         arguments = checks.get(name)
         if arguments is None:
             arguments = checks[name] = Arguments(name, plain)
-        args, named = arguments.taken((self, *args), named)
+        args, keywords = arguments.convert((self, *args), keywords)
         try:
-            plain(*args, **named)
+            plain(*args, **keywords)
         except OverflowError:
-            raise too_large(name, arguments.by_name(args, named)) from None
+            raise too_large(name, arguments.by_name(args, keywords)) from None
         except TypeError as error:
             if type(error) is TypeError:  # Python names the class that wrote the constructor
                 text = str(error).replace(f"{plain.__qualname__}()", f"{name}.__init__()")
@@ -54,7 +54,7 @@ def in_library(kind: type) -> bool:
 
 
 @dataclass_transform(eq_default=False, field_specifiers=(field,))
-class Declared:
+class FieldConstructor:
     """A class of the library whose fields are its constructor's parameters, as of a dataclass.
 
     A class that users derive from one has the constructor that it inherits or writes.
@@ -65,11 +65,11 @@ class Declared:
 
     hints: ClassVar[dict[str, Any]] = {}
 
-    def __init_subclass__(cls, **named: object) -> None:
+    def __init_subclass__(cls, **keywords: object) -> None:
         if in_library(cls) and "__init__" not in vars(cls):
             dataclass(eq=False, repr=False)(cls)
             types = hints_of(cls)
             hints = {name: types[name] for name in signature(cls).parameters}
             cls.hints = {k: t.type if isinstance(t, InitVar) else t for k, t in hints.items()}
             cls.__init__.hints = cls.hints  # type: ignore[attr-defined]
-        super().__init_subclass__(**named)
+        super().__init_subclass__(**keywords)

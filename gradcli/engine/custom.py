@@ -88,18 +88,18 @@ class Function:
         if not any(edges):
             return result
         outputs = as_tuple(result)
-        kept = _Kept.of(ctx, args, outputs)
-        node = Node(_Rule(cls), edges, kept, len(outputs), kept.arrays())
+        saved = _Saved.of(ctx, args, outputs)
+        node = Node(_Rule(cls), edges, saved, len(outputs), saved.arrays())
         fixed = {id(tensor) for tensor in ctx.constant}
         ctx.constant = []
-        given = {id(a) for a in args}
-        made = tuple(
-            _with_history(y, node, i, id(y) in given)
+        arg_ids = {id(a) for a in args}
+        results = tuple(
+            _with_history(y, node, i, id(y) in arg_ids)
             if isinstance(y, Tensor) and id(y) not in fixed
             else y
             for i, y in enumerate(outputs)
         )
-        return made if isinstance(result, tuple) else made[0]
+        return results if isinstance(result, tuple) else results[0]
 
 
 def _with_history(y: Tensor, node: Node, output: int, argument: bool) -> Tensor:
@@ -115,8 +115,8 @@ class Kind(NamedTuple):
 
 
 @dataclass
-class _Kept:
-    """What a node of a Function keeps: outputs without their history, which would be a cycle."""
+class _Saved:
+    """What a node of a Function saves; outputs without their history, which would be a cycle."""
 
     ctx: Context
     saved: list[tuple[Tensor | None, int | None]]
@@ -124,7 +124,7 @@ class _Kept:
     outputs: list[Kind | None]
 
     @classmethod
-    def of(cls, ctx: Context, args: Sequence[Any], outputs: Sequence[Any]) -> _Kept:
+    def of(cls, ctx: Context, args: Sequence[Any], outputs: Sequence[Any]) -> _Saved:
         """The tensors that ctx was given, told apart."""
         place = {id(y): i for i, y in enumerate(outputs) if isinstance(y, Tensor)}
         place = {key: i for key, i in place.items() if all(key != id(a) for a in args)}
@@ -165,31 +165,31 @@ class _Rule:
         self.name = function.__name__
         self._function = function
 
-    def backward(self, grads: Gradients, kept: _Kept) -> Gradients:
-        """By its backward, of which nothing is remembered."""
-        given = kept.filled([None if g is None else Tensor(g) for g in grads])
+    def backward(self, grads: Gradients, saved: _Saved) -> Gradients:
+        """Call the function's backward without recording it."""
+        arrivals = saved.filled([None if g is None else Tensor(g) for g in grads])
         with graph.no_grad():
-            made = self._function.backward(kept.give(None), *given)
-        return [None if g is None else g.array for g in self._checked(made, kept)]
+            result = self._function.backward(saved.give(None), *arrivals)
+        return [None if g is None else g.array for g in self._check(result, saved)]
 
     def backward_recorded(self, node: Node, grads: Sequence[Any]) -> Sequence[Any]:
-        """By its backward, of which every op is remembered."""
-        made = self._function.backward(node.kept.give(node), *node.kept.filled(grads))
-        return self._checked(made, node.kept)
+        """Call the function's backward and record each of its ops."""
+        result = self._function.backward(node.saved.give(node), *node.saved.filled(grads))
+        return self._check(result, node.saved)
 
-    def _checked(self, made: Any, kept: _Kept) -> list[Tensor | None]:
+    def _check(self, result: Any, saved: _Saved) -> list[Tensor | None]:
         """One gradient for each argument, of its shape and type."""
-        kept.ctx.saved_tensors = ()
-        grads = list(made) if isinstance(made, (tuple, list)) else [made]
-        count = len(kept.inputs)
+        saved.ctx.saved_tensors = ()
+        grads = list(result) if isinstance(result, (tuple, list)) else [result]
+        count = len(saved.inputs)
         if len(grads) < count or any(g is not None for g in grads[count:]):
             raise OptionError(
                 f"{self.name}: backward gave {quantity(len(grads), 'gradient')} for "
                 f"{quantity(count, 'argument')}"
             )
-        return [self._one(g, like) for g, like in zip(grads, kept.inputs, strict=False)]
+        return [self._check_grad(g, like) for g, like in zip(grads, saved.inputs, strict=False)]
 
-    def _one(self, grad: Any, like: Kind | None) -> Tensor | None:
+    def _check_grad(self, grad: Any, like: Kind | None) -> Tensor | None:
         if grad is None:
             return None
         if not isinstance(grad, Tensor):

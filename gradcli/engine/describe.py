@@ -7,7 +7,7 @@ from typing import Any
 
 from gradcli.dataclass import dataclass
 from gradcli.devices import DEVICES
-from gradcli.engine.accepted import accepted, shown
+from gradcli.engine.accepted import accepted, format_types
 from gradcli.engine.composite import Composite
 from gradcli.engine.dtype import float32
 from gradcli.engine.gradcheck import Row, behind, every_op
@@ -73,7 +73,7 @@ def facts() -> list[Facts]:
 
 def _facts(op: Row) -> Facts:
     meaning = (op.__doc__ or "").split("\n\n", 1)[0].replace("\n", " ")
-    written = _of_op(op) if isinstance(op, Op) else _of_function(op)
+    facts = _of_op(op) if isinstance(op, Op) else _of_function(op)
     return Facts(
         name=op.name,
         signature=op.name + op.signature(),
@@ -82,7 +82,7 @@ def _facts(op: Row) -> Facts:
         dtypes=accepted(op),
         devices=DEVICES,  # every op runs on each: tests/gpu/test_every_op.py
         shares=op.shares,
-        **written,
+        **facts,
     )
 
 
@@ -148,9 +148,9 @@ def _row(row: Facts) -> str:
     own = row.gradient.startswith(("own", "- ", "through ", "unchanged"))
     gradient = _cell(row.gradient) if own else _code(row.gradient)
     twice = row.twice or ("" if row.gradient.startswith("- ") else "-")
-    kept = ", ".join(row.saves)
-    types = f"{shown(row.dtypes)} | {', '.join(row.devices)}"
-    return f"| {_code(row.signature)} | {meaning} | {gradient} | {twice} | {kept} | {types} |\n"
+    saves = ", ".join(row.saves)
+    types = f"{format_types(row.dtypes)} | {', '.join(row.devices)}"
+    return f"| {_code(row.signature)} | {meaning} | {gradient} | {twice} | {saves} | {types} |\n"
 
 
 def _sharing(rows: list[Facts], shares: str, meaning: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from gradcli.engine.argument import checked
+from gradcli.engine.argument import check_arguments
 from gradcli.engine.array import Array
 from gradcli.engine.graph import Edge, Leaf, Node
 from gradcli.engine.kind import Kind
@@ -20,7 +20,7 @@ from gradcli.errors import AutogradError
 Shapes = dict[tuple[int, int], Shape]  # by the number of a node or leaf, and which of its outputs
 
 
-@checked
+@check_arguments
 def draw(*outputs: Tensor, names: Mapping[str, Tensor] | None = None) -> str:
     """What these were computed from, for `dot -Tsvg`: an ellipse an op, a box a leaf.
 
@@ -30,20 +30,20 @@ def draw(*outputs: Tensor, names: Mapping[str, Tensor] | None = None) -> str:
     roots = _edges(outputs)
     shapes: Shapes = {}
     _learn(shapes, roots, [y.shape for y in outputs])
-    called: dict[int, str] = {}
+    labels: dict[int, str] = {}
     for name, tensor in (names or {}).items():
-        Kind.of(Tensor).taken_as("draw", f"names[{name!r:.60}]", tensor)
+        Kind.of(Tensor).convert_argument("draw", f"names[{name!r:.60}]", tensor)
         _learn(shapes, parents_of([tensor]), [tensor.shape])
         if tensor.leaf is not None:
-            called[tensor.leaf.number] = name
-    found = _reached(roots)
-    for node in found:
+            labels[tensor.leaf.number] = name
+    nodes = _reached(roots)
+    for node in nodes:
         _learn_from(shapes, node)
-    place = {node.number: i for i, node in enumerate(found)}
-    lines = [_statement(place, node, shapes, called) for node in found]
+    place = {node.number: i for i, node in enumerate(nodes)}
+    lines = [_statement(place, node, shapes, labels) for node in nodes]
     lines += [
         f"  n{place[parent[0].number]} -> n{place[node.number]}"
-        for node in found
+        for node in nodes
         for parent in _parents(node)
     ]
     return "\n".join(["digraph {", *lines, "}", ""])
@@ -62,52 +62,52 @@ def _parents(node: Node | Leaf) -> Iterator[Edge]:
 
 
 def _reached(roots: list[Edge | None]) -> list[Node | Leaf]:
-    """Everything that the roots were made of, and they themselves; the oldest first."""
-    seen: dict[int, Node | Leaf] = {}
+    """The roots, and all nodes and leaves behind them, the oldest first."""
+    nodes: dict[int, Node | Leaf] = {}
     waiting = [root[0] for root in roots if root is not None]
     while waiting:
         node = waiting.pop()
-        if node.number in seen:
+        if node.number in nodes:
             continue
-        if isinstance(node, Node) and node.kept is None:
+        if isinstance(node, Node) and node.saved is None:
             raise AutogradError(
                 f"draw: the graph behind {node.name} was freed by backward; draw before it, or "
                 "pass it retain_graph=True"
             )
-        seen[node.number] = node
+        nodes[node.number] = node
         waiting += [parent[0] for parent in _parents(node)]
-    return [seen[number] for number in sorted(seen)]
+    return [nodes[number] for number in sorted(nodes)]
 
 
-def _learn(shapes: Shapes, edges: Sequence[Edge | None], given: Sequence[Shape]) -> None:
-    for edge, shape in zip(edges, given, strict=True):
+def _learn(shapes: Shapes, edges: Sequence[Edge | None], edge_shapes: Sequence[Shape]) -> None:
+    for edge, shape in zip(edges, edge_shapes, strict=True):
         if edge is not None:
             shapes[edge[0].number, edge[1]] = shape
 
 
 def _learn_from(shapes: Shapes, node: Node | Leaf) -> None:
-    """What an op keeps of its inputs and outputs; a checkpoint keeps nothing."""
-    if not (isinstance(node, Node) and isinstance(node.rule, Op) and isinstance(node.kept, dict)):
+    """Enter the shapes of what an op saved; a checkpoint saves nothing."""
+    if not (isinstance(node, Node) and isinstance(node.rule, Op) and isinstance(node.saved, dict)):
         return
-    op, kept = node.rule, node.kept
-    if "shapes" in kept:
-        _learn(shapes, node.parents, kept["shapes"])
+    op, saved = node.rule, node.saved
+    if "shapes" in saved:
+        _learn(shapes, node.parents, saved["shapes"])
     places = dict(zip(op.inputs, node.parents, strict=True))
     places |= {name: (node, i) for i, name in enumerate(op.outputs)}
     for name, edge in places.items():
-        if isinstance(kept.get(name), Array):
-            _learn(shapes, [edge], [kept[name].shape])
+        if isinstance(saved.get(name), Array):
+            _learn(shapes, [edge], [saved[name].shape])
 
 
 def _statement(
-    place: dict[int, int], node: Node | Leaf, shapes: Shapes, called: dict[int, str]
+    place: dict[int, int], node: Node | Leaf, shapes: Shapes, labels: dict[int, str]
 ) -> str:
     """A node with its name in the first line and its shapes in the second."""
     leaf = isinstance(node, Leaf)
-    name = called.get(node.number, "") if isinstance(node, Leaf) else node.name
+    name = labels.get(node.number, "") if isinstance(node, Leaf) else node.name
     count = 1 if isinstance(node, Leaf) else node.outputs
-    known = [str(shapes[node.number, i]) for i in range(count) if (node.number, i) in shapes]
-    label = "\\n".join(_quoted(line) for line in (name, " ".join(known)) if line)
+    sizes = [str(shapes[node.number, i]) for i in range(count) if (node.number, i) in shapes]
+    label = "\\n".join(_quoted(line) for line in (name, " ".join(sizes)) if line)
     return f'  n{place[node.number]} [label="{label or "leaf"}"{", shape=box" * leaf}]'
 
 

@@ -22,7 +22,7 @@ class DType:
     size: int  # bytes
     kind: str
     format: str  # as in the struct module and the buffer protocol; "" where they have none
-    is_floating_point: bool = field(init=False)  # looked at several times in each call
+    is_floating_point: bool = field(init=False)  # read several times in each call
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "is_floating_point", self.kind == "float")
@@ -67,7 +67,7 @@ DTYPES = {d.name: d for d in (float32, float64, int32, int64, uint8, bool_, bflo
 _RANK = {"bool": 0, "int": 1, "float": 2}
 
 
-def checked(dtype: object) -> DType:
+def check_dtype(dtype: object) -> DType:
     """The element type itself; anything else, such as its name, is refused."""
     if not isinstance(dtype, DType):
         raise DTypeError(f"dtype must be an element type such as engine.float32, got {dtype!r}")

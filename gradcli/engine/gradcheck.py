@@ -75,14 +75,14 @@ def report_on(ops: Iterable[Row], check: Callable[[Row, Sample], list[Finding]])
 def make_inputs(sample: Sample, *, dtype: dtypes.DType = dtypes.float64) -> list[Tensor | None]:
     """The inputs a sample describes; the same ones each time."""
     rng = random.Random(str(sample))
-    return [make_input(one, rng, dtype) for one in sample.inputs]
+    return [make_input(spec, rng, dtype) for spec in sample.inputs]
 
 
-def make_input(one: Input, rng: random.Random, dtype: dtypes.DType) -> Tensor | None:
+def make_input(spec: Input, rng: random.Random, dtype: dtypes.DType) -> Tensor | None:
     """One input, filled from a random state."""
-    if one.kind == "none":
+    if spec.kind == "none":
         return None
-    return tensor(one.numbers(rng), dtype=OWN_TYPES.get(one.kind, dtype)).reshape(one.shape)
+    return tensor(spec.numbers(rng), dtype=OWN_TYPES.get(spec.kind, dtype)).reshape(spec.shape)
 
 
 def call(op: Row, sample: Sample, inputs: Sequence[Tensor | None]) -> tuple[Tensor, ...]:

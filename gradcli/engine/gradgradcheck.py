@@ -1,9 +1,9 @@
 """Gradgradcheck: gradients of gradients against finite differences of gradients, in float64.
 
 For fixed random weights w, and gradients v that come in at the outputs, the function
-f(inputs, v) = sum(w * gradient of the inputs) is one number. Its gradient by two ways back must
-equal (f(x + h) - f(x - h)) / 2h, of which each f takes one plain way back, by the fused kernels.
-Where an op can be differentiated twice under composed() only, that is what is checked.
+f(inputs, v) = sum(w * gradient of the inputs) is one number. Its gradient, by two backward passes,
+must equal (f(x + h) - f(x - h)) / 2h. Each f there takes one plain backward pass through the fused
+kernels. Where an op can be differentiated twice only under composed(), that form is checked.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from gradcli.engine.ops.creation.creation import tensor
 from gradcli.engine.sample import Sample
 from gradcli.engine.tensor import Tensor
 
-MOST = 24  # elements tried of each tensor: two ways back for each of them
+MOST = 24  # elements tried of each tensor: two backward passes for each of them
 
 
 class _Case(Slopes):
@@ -53,7 +53,7 @@ class _Case(Slopes):
         return [y for y in call(self.op, self.sample, self.inputs) if y.requires_grad]
 
     def gradients(self, create_graph: bool) -> Sequence[Tensor | None]:
-        """Of the float inputs, by one way back."""
+        """Of the float inputs, by one backward pass."""
         outputs = self._outputs()
         if not outputs or not self.floats:
             return [None] * len(self.floats)
@@ -71,12 +71,12 @@ class _Case(Slopes):
         return total
 
     def value(self) -> float:
-        """The value by a plain way back."""
+        """The value by a plain backward pass."""
         total = self.total(self.gradients(create_graph=False))
         return 0.0 if total is None else float(total.item())
 
     def analytic(self) -> list[Tensor | None]:
-        """By a second way back, for each float input and each gradient that comes in."""
+        """By a second backward pass, for each float input and each gradient that comes in."""
         places = [*self.floats, *self.arriving]
         total = self.total(self.gradients(create_graph=True))
         if total is None or not total.requires_grad:

@@ -32,12 +32,12 @@ class Rule(Protocol):
         """What errors call it."""
         ...
 
-    def backward(self, grads: Gradients, kept: Any) -> Gradients:
-        """Gradients of the inputs from those of the outputs and what the node kept."""
+    def backward(self, grads: Gradients, saved: Any) -> Gradients:
+        """Gradients of the inputs from those of the outputs and what the node saved."""
         ...
 
     def backward_recorded(self, node: Node, grads: Sequence[Any]) -> Sequence[Any]:
-        """The same with Tensors, by ops that are remembered for another way back."""
+        """The same with Tensors, by ops that are recorded for another backward pass."""
         ...
 
 
@@ -45,10 +45,10 @@ class Leaf:
     """Where gradients end up: one for each tensor that the user wants a gradient of.
 
     Attributes:
-        grad: what has arrived so far.
-        history: where `grad` came from, if it was made for a second way back: (grad, node, output).
-        hooks: what changes a gradient before it is added.
-        after: called when it was.
+        grad: the gradient accumulated so far.
+        history: (grad, node, output), the origin of `grad`, if a second backward pass may follow.
+        hooks: they may change a gradient before it is added.
+        after: hooks called after it was added.
     """
 
     __slots__ = ("after", "grad", "history", "hooks", "number")
@@ -70,10 +70,10 @@ class Leaf:
 
 
 class Later:
-    """What a node keeps in place of values that are computed again when they are needed."""
+    """What a node holds instead of saved values that are computed again when they are needed."""
 
     def take(self) -> tuple[Any, Versions]:
-        """What the node would have kept, and the versions of that memory."""
+        """What the node would have saved, and the versions of that memory."""
         raise NotImplementedError
 
 
@@ -81,28 +81,28 @@ class Node:
     """One call of an op: where its inputs came from, and how gradients go back to them.
 
     `parents` has one entry an input: (node or leaf, which of its outputs), or None where no
-    gradient is wanted. `kept` is what the rule needs, or a Later; None once the graph is freed.
+    gradient is wanted. `saved` is what the rule needs, or a Later; None once the graph is freed.
     """
 
-    __slots__ = ("hooks", "kept", "number", "options", "outputs", "parents", "rule", "versions")
+    __slots__ = ("hooks", "number", "options", "outputs", "parents", "rule", "saved", "versions")
 
     def __init__(
         self,
         rule: Rule,
         parents: Sequence[Edge | None],
-        kept: Any,
+        saved: Any,
         outputs: int,
-        saved: Iterable[Array] = (),
+        arrays: Iterable[Array] = (),
         options: dict[str, Any] | None = None,
     ) -> None:
         self.rule = rule
         self.number = next(_numbers)
         self.outputs = outputs
         self.parents = parents
-        self.kept = kept
+        self.saved = saved
         self.options = options
         self.hooks: tuple[Hook, ...] = ()
-        self.versions: Versions = [(a.storage, a.storage.version) for a in saved]
+        self.versions: Versions = [(a.storage, a.storage.version) for a in arrays]
 
     @property
     def name(self) -> str:
@@ -110,10 +110,10 @@ class Node:
         return self.rule.name
 
     def check(self) -> None:
-        """Have what was kept; refuse to go back through what was freed or overwritten."""
-        while isinstance(self.kept, Later):
-            self.kept, self.versions = self.kept.take()
-        if self.kept is None:
+        """Restore what a checkpoint dropped; refuse saved values that were freed or overwritten."""
+        while isinstance(self.saved, Later):
+            self.saved, self.versions = self.saved.take()
+        if self.saved is None:
             raise AutogradError(
                 f"{self.name}: its graph was freed by an earlier backward; "
                 "pass retain_graph=True to the first one to go back twice"
@@ -122,8 +122,8 @@ class Node:
             raise overwritten(self.name)
 
     def free(self) -> None:
-        """Let go of what was kept, and of the graph behind."""
-        self.kept = self.options = None
+        """Release the saved values and the graph behind."""
+        self.saved = self.options = None
         self.parents = self.hooks = ()
         self.versions = []
 

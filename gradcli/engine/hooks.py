@@ -32,8 +32,8 @@ class RemovableHandle:
 
     def remove(self) -> None:
         """Take the hook away; a second time does nothing."""
-        left = tuple(h for h in getattr(self._owner, self._attribute) if h is not self._hook)
-        setattr(self._owner, self._attribute, left)
+        remaining = tuple(h for h in getattr(self._owner, self._attribute) if h is not self._hook)
+        setattr(self._owner, self._attribute, remaining)
 
     def __enter__(self) -> Self:
         return self
@@ -52,8 +52,8 @@ def enter(owner: object, attribute: str, hook: object, *, prepend: bool = False)
     return RemovableHandle(owner, attribute, hook)
 
 
-def checked(name: str, function: Any) -> Callable[..., Any]:
-    """What is to be called as a hook."""
+def check_hook(name: str, function: Any) -> Callable[..., Any]:
+    """The hook itself; refuses what cannot be called."""
     if not callable(function):
         raise DTypeError(f"{name}: a hook must be a function, got {type(function).__name__}")
     return function  # type: ignore[no-any-return]
@@ -62,24 +62,24 @@ def checked(name: str, function: Any) -> Callable[..., Any]:
 def of_tensors(
     function: Callable[[Any], Any], make: Callable[[Array], Any], shape: Shape, dtype: DType
 ) -> Callable[[Any], Any]:
-    """A hook that takes and gives Tensors, for ways back with Arrays and for those with Tensors."""
+    """Wrap a hook of Tensors for backward passes over Arrays and over Tensors."""
 
     def hooked(grad: Any) -> Any:
         plain = isinstance(grad, Array)
-        given = make(grad) if plain else grad
-        made = function(given)
-        if made is None or made is given:
+        argument = make(grad) if plain else grad
+        result = function(argument)
+        if result is None or result is argument:
             return grad
-        if not isinstance(made, type(given)):
+        if not isinstance(result, type(argument)):
             raise DTypeError(
-                f"register_hook: a hook must give a Tensor or None, got {type(made).__name__}"
+                f"register_hook: a hook must give a Tensor or None, got {type(result).__name__}"
             )
-        if made.shape != shape or made.dtype is not dtype:
+        if result.shape != shape or result.dtype is not dtype:
             raise ShapeError(
-                f"register_hook: a hook gave a gradient of {made.dtype} {made.shape} "
+                f"register_hook: a hook gave a gradient of {result.dtype} {result.shape} "
                 f"for a tensor of {dtype} {shape}"
             )
-        return made.array if plain else made
+        return result.array if plain else result
 
     return hooked
 
@@ -92,9 +92,9 @@ def ran(hooks: tuple[Hook, ...], slots: list[object]) -> list[Any]:
     return slots
 
 
-def asks_for_gradient(name: str, wanted: bool) -> None:
-    """Refuse a place that no gradient reaches."""
-    if not wanted:
+def asks_for_gradient(name: str, requires_grad: bool) -> None:
+    """Refuse a tensor that no gradient reaches."""
+    if not requires_grad:
         raise AutogradError(
             f"{name}: this tensor does not ask for a gradient; see requires_grad_()"
         )

@@ -54,7 +54,7 @@ def _borrowed(
     address: int, shape: Shape, strides: Sequence[int], dtype: DType, owner: object, how: str
 ) -> Tensor:
     """A tensor over memory that `owner` keeps alive; strides in elements."""
-    shape = shapes.checked(shape, how)
+    shape = shapes.check_shape(shape, how)
     if 0 in shape:
         return Tensor(Array(cpu.allocate(0), 0, shape, shapes.contiguous_strides(shape), dtype))
     if any(size > 1 and stride < 0 for size, stride in zip(shape, strides, strict=True)):
@@ -130,12 +130,12 @@ def _numpy(tensor: Tensor, *, force: bool = False) -> Any:
 
 @function("__array__")
 def _as_array(tensor: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
-    """What numpy.asarray(tensor, dtype) asks for."""
-    made = _numpy(tensor)
-    wanted = made if dtype is None else made.astype(dtype, copy=False)
-    if copy is False and wanted is not made:
+    """The array that numpy.asarray(tensor, dtype) returns."""
+    array = _numpy(tensor)
+    result = array if dtype is None else array.astype(dtype, copy=False)
+    if copy is False and result is not array:
         raise OptionError(f"numpy: {tensor.dtype} cannot become {dtype} without a copy")
-    return wanted.copy() if copy and wanted is made else wanted
+    return result.copy() if copy and result is array else result
 
 
 # -- buffer protocol -------------------------------------------------------------------------------
@@ -162,8 +162,8 @@ def _buffer(tensor: Tensor, flags: int) -> memoryview:
 def from_dlpack(ext_tensor: Any) -> Tensor:
     """A tensor over the memory of another library's; that library is told when it is let go."""
     if not hasattr(ext_tensor, "__dlpack__"):
-        found = type(ext_tensor).__name__
-        raise DTypeError(f"from_dlpack: takes an object with __dlpack__, got {found}")
+        kind = type(ext_tensor).__name__
+        raise DTypeError(f"from_dlpack: takes an object with __dlpack__, got {kind}")
     device, _ = ext_tensor.__dlpack_device__()
     if int(device) != dlpack.CPU:
         raise DeviceError(f"from_dlpack: the tensor lies on device type {int(device)}, not the CPU")
@@ -173,9 +173,9 @@ def from_dlpack(ext_tensor: Any) -> Tensor:
     lent = loan.read()
     dtype = _dtype_of(lent)
     strides = shapes.contiguous_strides(lent.shape) if lent.strides is None else lent.strides
-    made = _borrowed(lent.address, lent.shape, strides, dtype, loan, "from_dlpack")
+    result = _borrowed(lent.address, lent.shape, strides, dtype, loan, "from_dlpack")
     loan.take()
-    return made
+    return result
 
 
 def _dtype_of(lent: Lent) -> DType:

@@ -38,11 +38,11 @@ class Unfit(Exception):  # noqa: N818 -- becomes a GradcliError where the argume
     def refusal(self, function: str, name: str) -> GradcliError:
         """The sentence for the user."""
         return self.error(
-            f"{function}: {name}{self.place} must be {self.says}, got {shown(self.value)}"
+            f"{function}: {name}{self.place} must be {self.says}, got {format_value(self.value)}"
         )
 
 
-def shown(value: object) -> str:
+def format_value(value: object) -> str:
     """A value in a few words: numbers and text as they are, tensors and lists by what they are."""
     if isinstance(value, Tensor):
         return f"a {value.dtype} Tensor of shape {value.shape}"
@@ -73,14 +73,14 @@ class Kind:
         says: in words, as in "dim must be a whole number".
         taken: the value as it is used; raises Unfit.
         quick: values of exactly these types are taken as they are.
-        types: values of exactly these types are looked at, but fit no other kind any better.
+        types: values of exactly these types are checked, but fit no other kind any better.
         elements: lists of exactly these types are taken as they are.
         classes: values of these classes and those below are taken as they are.
         error: what is raised where nothing fits.
     """
 
     says: str
-    taken: Callable[[Any], Any]
+    convert: Callable[[Any], Any]
     quick: frozenset[type] = frozenset()
     types: frozenset[type] = frozenset()
     error: type[GradcliError] = OptionTypeError
@@ -91,10 +91,10 @@ class Kind:
         """Whether values of this type are taken as they are, whatever they are."""
         return type_ in self.quick or issubclass(type_, self.classes)
 
-    def taken_as(self, function: str, name: str, value: object) -> Any:
+    def convert_argument(self, function: str, name: str, value: object) -> Any:
         """An argument of a function as it is used; the refusal names both."""
         try:
-            return value if type(value) in self.quick else self.taken(value)
+            return value if type(value) in self.quick else self.convert(value)
         except Unfit as unfit:
             raise unfit.refusal(function, name) from None
 
@@ -114,9 +114,9 @@ def _kind_of(annotation: Any) -> Kind:
     if origin is Literal:
         return _one_of(inner)
     if len(members(annotation)) > 1:
-        return _either([Kind.of(one) for one in inner])
+        return _either([Kind.of(part) for part in inner])
     if origin is tuple and inner[-1] is not Ellipsis:
-        return _places([Kind.of(one) for one in inner])
+        return _places([Kind.of(part) for part in inner])
     if origin in _LISTS:
         return _list(Kind.of(inner[0]))
     if isinstance(origin or annotation, type):
@@ -213,12 +213,12 @@ def _instance(kind: type) -> Kind:
     says = f"{'an' if kind.__name__[0] in 'AEIOU' else 'a'} {kind.__name__}"
     error: type[GradcliError] = DTypeError if kind is Tensor else OptionTypeError
 
-    def taken(value: object) -> Any:
+    def convert(value: object) -> Any:
         if isinstance(value, kind):
             return value
         raise Unfit(says, value, error)
 
-    return Kind(says, taken, frozenset((kind,)), error=error, classes=(kind,))
+    return Kind(says, convert, frozenset((kind,)), error=error, classes=(kind,))
 
 
 def _one_of(choices: tuple[object, ...]) -> Kind:
@@ -227,20 +227,20 @@ def _one_of(choices: tuple[object, ...]) -> Kind:
     says = says if few else f"one of {says}"
     kinds = {type(choice) for choice in choices}
 
-    def taken(value: object) -> Any:
+    def convert(value: object) -> Any:
         if type(value) in kinds and value in choices:
             return value
         raise Unfit(says, value, OptionError if type(value) in kinds else OptionTypeError)
 
-    return Kind(says, taken, types=frozenset(kinds))
+    return Kind(says, convert, types=frozenset(kinds))
 
 
 def _bounded(kind: Kind, notes: tuple[object, ...]) -> Kind:
     bounds = [note for note in notes if isinstance(note, Bound)]
 
-    def taken(value: object) -> Any:
+    def convert(value: object) -> Any:
         try:
-            number = value if type(value) in kind.quick else kind.taken(value)
+            number = value if type(value) in kind.quick else kind.convert(value)
         except Unfit as unfit:
             raise unfit if unfit.place else Unfit(says, value, unfit.error) from None
         try:
@@ -256,26 +256,26 @@ def _bounded(kind: Kind, notes: tuple[object, ...]) -> Kind:
     says = bounds[0].says
     by_type = all(bound.holds is None for bound in bounds)  # as without the note
     if by_type:
-        return replace(kind, says=says, taken=taken)
-    return Kind(says, taken, types=kind.quick | kind.types, error=kind.error)
+        return replace(kind, says=says, convert=convert)
+    return Kind(says, convert, types=kind.quick | kind.types, error=kind.error)
 
 
 def _either(kinds: Sequence[Kind]) -> Kind:
-    *others, last = (kind.says for kind in kinds)
-    says = f"{', '.join(others)} or {last}"
+    *rest, last = (kind.says for kind in kinds)
+    says = f"{', '.join(rest)} or {last}"
     quick = frozenset[type]().union(*(kind.quick for kind in kinds))
-    claims = [one for kind in kinds for one in kind.types]
-    only = {one: kind for kind in kinds for one in kind.types if claims.count(one) == 1}
+    claims = [cls for kind in kinds for cls in kind.types]
+    only = {cls: kind for kind in kinds for cls in kind.types if claims.count(cls) == 1}
     errors = {kind.error for kind in kinds if kind.says != "None"}
     error = DTypeError if DTypeError in errors else OptionTypeError
 
-    def taken(value: object) -> Any:
+    def convert(value: object) -> Any:
         if type(value) in only:
-            return only[type(value)].taken(value)
+            return only[type(value)].convert(value)
         nearest = Unfit(says, value, error)
         for kind in kinds:
             try:
-                return kind.taken(value)
+                return kind.convert(value)
             except Unfit as unfit:
                 if unfit.place:  # it is a list, of which one element does not fit
                     nearest = unfit
@@ -283,15 +283,15 @@ def _either(kinds: Sequence[Kind]) -> Kind:
                     nearest.error = OptionError
         raise nearest
 
-    classes = tuple(one for kind in kinds for one in kind.classes)
+    classes = tuple(cls for kind in kinds for cls in kind.classes)
     elements = frozenset[type]().union(*(kind.elements for kind in kinds))
-    return Kind(says, taken, quick, frozenset(claims), error, classes, elements)
+    return Kind(says, convert, quick, frozenset(claims), error, classes, elements)
 
 
 def _list(kind: Kind) -> Kind:
     says, quick = f"a tuple or list (each {kind.says})", kind.quick
 
-    def taken(value: object) -> Any:
+    def convert(value: object) -> Any:
         if isinstance(value, (tuple, list)) and quick.issuperset(map(type, value)):
             return value
         if not isinstance(value, (tuple, list, range)):
@@ -299,20 +299,20 @@ def _list(kind: Kind) -> Kind:
         return _each(value, [kind] * len(value))
 
     lists = frozenset((tuple, list))
-    return Kind(says, taken, types=lists, error=kind.error, elements=kind.quick)
+    return Kind(says, convert, types=lists, error=kind.error, elements=kind.quick)
 
 
 def _places(kinds: Sequence[Kind]) -> Kind:
     says = f"a tuple of {len(kinds)} (" + ", ".join(kind.says for kind in kinds) + ")"
 
-    def taken(value: object) -> Any:
+    def convert(value: object) -> Any:
         if not isinstance(value, (tuple, list)):
             raise Unfit(says, value)
         if len(value) != len(kinds):
             raise Unfit(says, value, OptionError)
         return _each(value, kinds)
 
-    return Kind(says, taken, types=frozenset((tuple, list)))
+    return Kind(says, convert, types=frozenset((tuple, list)))
 
 
 def _each(values: Sequence[object], kinds: Sequence[Kind]) -> Sequence[Any]:
@@ -322,7 +322,7 @@ def _each(values: Sequence[object], kinds: Sequence[Kind]) -> Sequence[Any]:
         if type(value) in kind.quick:
             continue
         try:
-            number = kind.taken(value)
+            number = kind.convert(value)
         except Unfit as unfit:
             unfit.place = f"[{i}]{unfit.place}"
             raise
@@ -333,7 +333,7 @@ def _each(values: Sequence[object], kinds: Sequence[Kind]) -> Sequence[Any]:
     return tuple(converted.get(i, value) for i, value in enumerate(values))
 
 
-def _called(value: object) -> Any:
+def _function(value: object) -> Any:
     if callable(value):
         return value
     raise Unfit("a function", value)
@@ -369,7 +369,7 @@ _PLAIN: dict[Any, Kind] = {
     None: _NONE,
     type(None): _NONE,
     DType: Kind(_DTYPE, _element_type, frozenset((DType,)), error=DTypeError),
-    Callable: Kind("a function", _called),
+    Callable: Kind("a function", _function),
     Any: _ANY,
     object: _ANY,
 }

@@ -1,6 +1,6 @@
-"""Observing: whoever looks at each call of an op, forward and on the way back, as it is made.
+"""Observers see each call of an op, in the forward and in the backward pass, as it is made.
 
-A call tells of itself only while somebody observes: the ops are called in another way then.
+Ops report their calls only while somebody observes: they are called in another way then.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ class Observer(Protocol):
     ) -> None:
         """An op has made its outputs; an input that was left out is None."""
 
-    def backward(self, node: Any, grads: Sequence[Any], made: Sequence[Any]) -> None:
-        """A node has made the gradients of its inputs; None where there is none."""
+    def backward(self, node: Any, grads: Sequence[Any], results: Sequence[Any]) -> None:
+        """A node has computed the gradients of its inputs; None where there is none."""
 
 
 _current: ContextVar[Observer | None] = ContextVar("observer", default=None)
@@ -47,18 +47,18 @@ def by(observer: Observer | None) -> Iterator[None]:
 
 def tell_of(ops: Any) -> None:
     """While somebody observes, tell of each call of an op of this class."""
-    plain = ops._called
+    plain = ops._call
 
-    def called(self: Any, inputs: Sequence[Any], options: Mapping[str, object]) -> Any:
+    def observed_call(self: Any, inputs: Sequence[Any], options: Mapping[str, object]) -> Any:
         result = plain(self, inputs, options)
         observer = current()
         if observer is not None:
-            made = result if isinstance(result, tuple) else (result,)
-            given = [None if t is None else t.array for t in inputs]
-            observer.forward(self.name, given, options, [y.array for y in made])
+            results = result if isinstance(result, tuple) else (result,)
+            operands = [None if t is None else t.array for t in inputs]
+            observer.forward(self.name, operands, options, [y.array for y in results])
         return result
 
     def switch(on: bool) -> None:
-        ops._called = called if on else plain
+        ops._call = observed_call if on else plain
 
     watch(switch)

@@ -44,14 +44,14 @@ class Op(Generic[Result]):
         options: names and defaults of everything else.
         outputs: names of what forward returns; the first `visible` go to the user, all of them
             where that is 0 (an op whose options say how many there are).
-        saves: names of inputs and outputs that the gradient needs; only those are kept.
+        saves: names of inputs and outputs that the gradient needs; only those are saved.
         why: why there is no gradient, where there is none.
         composed: the same thing written with simpler ops, for fused ones. It may also ask for
             outputs that forward hides, such as what a random draw gave.
         again: how the gradient is differentiated again: "linear" where the op is linear in its
             float inputs, "composed" through the composed form, "own" as `gradient_graph` says.
         rebuilt: gives inputs that are not saved but follow from what is, to the composed form on
-            its second way back; from what is kept, and the options.
+            its second backward pass; from what is saved, and the options.
         variadic: the first option may be given number by number, as in `x.reshape(2, 3)`.
         shares: whose memory the results lie in; nothing said: their own.
         cast: the inputs as autocast wants them; None where it leaves them alone.
@@ -99,9 +99,9 @@ class Op(Generic[Result]):
         self.options = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
         empty = inspect.Parameter.empty
         self._names = (*self.inputs, *self.options)
-        self._asked = [name for name, default in self.options.items() if default is empty]
+        self._required = [name for name, default in self.options.items() if default is empty]
         self._gradient: Callable[..., Any] | None = None
-        self._wanted: frozenset[str] = frozenset()
+        self._gradient_names: frozenset[str] = frozenset()
         # Where the values that `saves` names are found: among the outputs or the inputs.
         self._saved = [
             (n, n in self.outputs, (self.outputs if n in self.outputs else self.inputs).index(n))
@@ -123,11 +123,11 @@ class Op(Generic[Result]):
         names = [p.name for p in parameters if p.kind is not p.VAR_KEYWORD]
         if len(names) < len(parameters):
             names += self.options
-        known = {*self.inputs, *self.outputs, *self.options, "needs", "shapes", "dtypes"}
+        available = {*self.inputs, *self.outputs, *self.options, "needs", "shapes", "dtypes"}
         unsaved = {n for n in names if n in {*self.inputs, *self.outputs}} - set(self.saves)
-        assert set(names) <= known and not unsaved, f"{self.name}: gradient asks for {names}"
+        assert set(names) <= available and not unsaved, f"{self.name}: gradient asks for {names}"
         self._gradient = function
-        self._wanted = frozenset(names)
+        self._gradient_names = frozenset(names)
         return function
 
     def gradient_graph(
@@ -137,7 +137,7 @@ class Op(Generic[Result]):
 
         It may ask by name for what the gradient function asks for; `also` are further names.
         """
-        self.again, self._again = "own", twice.written(self, rule, also)
+        self.again, self._again = "own", twice.bind_rule(self, rule, also)
         return rule
 
     @cached_property
@@ -158,19 +158,19 @@ class Op(Generic[Result]):
         """True when a gradient is declared."""
         return self._gradient is not None
 
-    def backward(self, grads: Gradients, kept: dict[str, object]) -> Gradients:
+    def backward(self, grads: Gradients, saved: dict[str, object]) -> Gradients:
         """Gradients of the inputs from those of the outputs and what the gradient asks for."""
         assert self._gradient is not None
         arriving = grads[0] if self.visible == 1 else tuple(grads)
         if place.devices:
             with place.on(place.of(grads)):
-                result = self._gradient(arriving, **kept)
+                result = self._gradient(arriving, **saved)
         else:
-            result = self._gradient(arriving, **kept)
+            result = self._gradient(arriving, **saved)
         return result if isinstance(result, tuple) else (result,)
 
     def backward_recorded(self, node: Node, grads: Sequence[object]) -> Sequence[Any]:
-        """The same with Tensors, remembered for another way back."""
+        """The same with Tensors, recorded for another backward pass."""
         if self._again is None:
             cure = "compute the values under engine.composed()" if self.composed else self.why
             raise AutogradError(
@@ -203,37 +203,37 @@ class Op(Generic[Result]):
         """The same as text."""
         return bare(self.__signature__)
 
-    def __call__(self, *args: Any, **named: Any) -> Result:  # noqa: D102 -- each op's own doc
-        return self.ran(*self._bind(args, named))
+    def __call__(self, *args: Any, **keywords: Any) -> Result:  # noqa: D102 -- each op's own doc
+        return self.ran(*self._bind(args, keywords))
 
     def ran(self, inputs: list[Tensor | None], options: dict[str, Any]) -> Result:
         """The op on arguments that are sorted, its results on the device of its inputs."""
         if self.cast is not None:
             inputs = self.cast(inputs)
         if not place.devices:
-            return self._called(inputs, options)  # type: ignore[no-any-return]
+            return self._call(inputs, options)  # type: ignore[no-any-return]
         with place.beside(t.array for t in inputs if t is not None):
-            return self._called(inputs, options)  # type: ignore[no-any-return]
+            return self._call(inputs, options)  # type: ignore[no-any-return]
 
-    def _called(self, inputs: list[Tensor | None], options: dict[str, Any]) -> Any:
+    def _call(self, inputs: list[Tensor | None], options: dict[str, Any]) -> Any:
         arrays = [None if t is None else t.array for t in inputs]
         try:
             results = self.forward(*arrays, **options)
         except (GradcliError, OverflowError, ValueError) as error:
             self._refuse_numbers(error, options)
             raise
-        made = results if isinstance(results, tuple) else (results,)
+        outputs = results if isinstance(results, tuple) else (results,)
         if self.composed is not None and composing():
-            return self._composed(inputs, options, made)
+            return self._composed(inputs, options, outputs)
         node = None
         if self._gradient is not None and graph.recording() and _any_asks(inputs):
-            node = self._node(parents_of(inputs), arrays, made, options)
+            node = self._node(parents_of(inputs), arrays, outputs, options)
         if self.visible == 1:
-            y = Tensor(made[0]) if node is None else _tensor(made[0], node, 0)
+            y = Tensor(outputs[0]) if node is None else _tensor(outputs[0], node, 0)
             if self.shares:
-                y.alias = arrays[0] is not None and made[0].storage is arrays[0].storage
+                y.alias = arrays[0] is not None and outputs[0].storage is arrays[0].storage
             return y
-        several = tuple(_tensor(a, node, i) for i, a in enumerate(made[: self.visible or None]))
+        several = tuple(_tensor(a, node, i) for i, a in enumerate(outputs[: self.visible or None]))
         if self.shares:
             for y in several:
                 y.alias = True
@@ -248,104 +248,105 @@ class Op(Generic[Result]):
             raise unfit from None
 
     def _composed(
-        self, inputs: Sequence[Tensor | None], options: dict[str, object], made: Sequence[Array]
+        self, inputs: Sequence[Tensor | None], options: dict[str, object], outputs: Sequence[Array]
     ) -> Any:
-        """The composed form; the fused one ran before, to check, and to draw what it must."""
+        """Run the composed form. The fused form ran before, to check the call and to draw."""
         assert self.composed is not None
         hidden = self.outputs[self.visible :] if self.visible else ()
-        asked = hidden and inspect.signature(self.composed).parameters
-        for name, array in zip(hidden, made[self.visible :], strict=True):
-            if name in asked:
+        parameters = hidden and inspect.signature(self.composed).parameters
+        for name, array in zip(hidden, outputs[self.visible :], strict=True):
+            if name in parameters:
                 options = {**options, name: None if array is None else Tensor(array)}
         with autocast(enabled=False):
             return self.composed(*inputs, **options)
 
     def _bind(
-        self, args: Sequence[Any], named: dict[str, Any]
+        self, args: Sequence[Any], keywords: dict[str, Any]
     ) -> tuple[list[Tensor | None], dict[str, Any]]:
         """Sort arguments into inputs and options."""
-        if named or self._asked or len(args) != len(self.inputs):
-            return self._bind_options(args, named)
+        if keywords or self._required or len(args) != len(self.inputs):
+            return self._bind_options(args, keywords)
         for name, value in zip(self.inputs, args, strict=True):
             if not isinstance(value, Tensor):
                 self._input(name, value)
         return list(args), {}
 
     def _bind_options(
-        self, args: Sequence[Any], named: dict[str, Any]
+        self, args: Sequence[Any], keywords: dict[str, Any]
     ) -> tuple[list[Tensor | None], dict[str, Any]]:
-        """The same where options are given; positions run on from inputs to options."""
+        """As `_bind`, for a call with options; by position they follow the inputs."""
         names, inputs_given = self._names, len(self.inputs)
         if self.variadic and len(args) > inputs_given:
             rest = args[inputs_given:]
-            one = len(rest) == 1 and isinstance(rest[0], (tuple, list))
-            args = (*args[:inputs_given], tuple(rest[0] if one else rest))
+            as_list = len(rest) == 1 and isinstance(rest[0], (tuple, list))
+            args = (*args[:inputs_given], tuple(rest[0] if as_list else rest))
         if len(args) > len(names):
             raise OptionError(
                 f"{self.name}: {quantity(len(args), 'argument')} for {self.signature()}"
             )
-        given = dict(zip(names, args, strict=False))
-        for name, value in named.items():
+        values = dict(zip(names, args, strict=False))
+        for name, value in keywords.items():
             # torch calls the first tensor `input`; formulas read better with x.
             slot = names[0] if name == "input" and name not in names else name
             if slot not in names:
                 raise OptionError(f"{self.name}: no argument '{name}'; it is {self.signature()}")
-            if slot in given:
+            if slot in values:
                 raise OptionError(f"{self.name}: argument '{name}' is given twice")
-            given[slot] = value
-        for name in self._asked:
-            if name not in given:
+            values[slot] = value
+        for name in self._required:
+            if name not in values:
                 raise OptionError(f"{self.name}: argument '{name}' is missing")
-        return self._taken(given)
+        return self._convert(values)
 
-    def _taken(self, given: dict[str, Any]) -> tuple[list[Tensor | None], dict[str, Any]]:
-        """The inputs, and the options as forward takes them; refuses what is not declared."""
+    def _convert(self, values: dict[str, Any]) -> tuple[list[Tensor | None], dict[str, Any]]:
+        """The inputs, and the options converted to their kinds; refuses what does not fit."""
         inputs: list[Tensor | None] = []
         for name in self.inputs:
-            value = given.pop(name, None)
+            value = values.pop(name, None)
             inputs.append(value if isinstance(value, Tensor) else self._input(name, value))
         kinds = self.kinds
-        for name, value in given.items():
+        for name, value in values.items():
             kind = kinds[name]
             if type(value) in kind.quick:
                 continue
             fits = type(value) is tuple and kind.elements and kind.elements.issuperset
             if not fits or not fits(map(type, value)):  # as of a shape: plain numbers only
-                given[name] = kind.taken_as(self.name, name, value)
-        return inputs, given
+                values[name] = kind.convert_argument(self.name, name, value)
+        return inputs, values
 
     def _input(self, name: str, value: object) -> Tensor | None:
         if isinstance(value, Tensor) or (value is None and name in self.optional):
             return value
-        found = "nothing" if value is None else type(value).__name__
-        raise DTypeError(f"{self.name}: {name} must be a Tensor, got {found}")
+        type_name = "nothing" if value is None else type(value).__name__
+        raise DTypeError(f"{self.name}: {name} must be a Tensor, got {type_name}")
 
     def _node(
         self,
         parents: list[Any],
         arrays: Sequence[Array | None],
-        made: Sequence[Array],
+        outputs: Sequence[Array],
         options: dict[str, Any],
     ) -> Node:
         values: dict[str, Any] = {
-            name: (made if among_outputs else arrays)[i] for name, among_outputs, i in self._saved
+            name: (outputs if among_outputs else arrays)[i]
+            for name, among_outputs, i in self._saved
         }
         saved = [a for a in values.values() if a is not None]
         for name, default in self.options.items():
-            if name in self._wanted:
+            if name in self._gradient_names:
                 values[name] = options.get(name, default)
-        if "needs" in self._wanted:
+        if "needs" in self._gradient_names:
             values["needs"] = tuple([parent is not None for parent in parents])
-        if "shapes" in self._wanted:
+        if "shapes" in self._gradient_names:
             values["shapes"] = tuple([None if a is None else a.shape for a in arrays])
-        if "dtypes" in self._wanted:
+        if "dtypes" in self._gradient_names:
             values["dtypes"] = tuple([None if a is None else a.dtype for a in arrays])
-        return Node(self, parents, values, self.visible or len(made), saved, options)
+        return Node(self, parents, values, self.visible or len(outputs), saved, options)
 
 
 observing.tell_of(Op)
 
-Declared = TypeVar("Declared", bound=Op[Any])
+AnyOp = TypeVar("AnyOp", bound=Op[Any])
 
 
 def _any_asks(tensors: Sequence[Tensor | None]) -> bool:
@@ -380,12 +381,12 @@ def op(*, method: bool = True, **declaration: Any) -> Callable[[Forward], Op[Any
     return declare
 
 
-def declare_op(declared: Declared, *, method: bool = True) -> Declared:
+def declare_op(op: AnyOp, *, method: bool = True) -> AnyOp:
     """Enter an op in the table, and as a method of Tensor."""
-    table.enter(declared.name, declared)
+    table.enter(op.name, op)
     if method:
-        install(declared.name, declared)
-    return declared
+        install(op.name, op)
+    return op
 
 
 def declared_ops() -> list[Op[Any]]:

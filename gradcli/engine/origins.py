@@ -32,7 +32,7 @@ class Origin:
     """The call in which values that are not finite began.
 
     Attributes:
-        number: of the call among those that were looked at.
+        number: of the call among those that were inspected.
         layer: the one that made it, as `Origins.enter` was told; empty outside all.
         count: how many of its `size` values are not finite.
         largest: the largest size of a finite number among its inputs.
@@ -56,14 +56,14 @@ class Origins:
 
     def __init__(self) -> None:
         self._of: WeakKeyDictionary[Storage, Origin] = WeakKeyDictionary()
-        self._made: WeakSet[Storage] = WeakSet()
+        self._step_storages: WeakSet[Storage] = WeakSet()
         self._began: list[Origin] = []
         self._calls = 0
         self._stack = [""]
         self._numbers, self._layers = [now()], [""]  # from which node on which layer made them
 
     def enter(self, layer: str) -> None:
-        """The calls from here on, and the way back through them, are of this layer."""
+        """The calls from here on, and the backward pass through them, are of this layer."""
         self._stack.append(layer)
         self._mark()
 
@@ -86,9 +86,9 @@ class Origins:
         return self._of.get(array.storage)
 
     def first(self, *, backward: bool) -> Origin | None:
-        """The first beginning on the way forward, or on the way back, in whatever memory."""
-        found = [one for one in self._began if one.backward == backward]
-        return min(found, key=_rank, default=None)
+        """The first origin in the forward or in the backward pass, in any memory."""
+        origins = [origin for origin in self._began if origin.backward == backward]
+        return min(origins, key=_rank, default=None)
 
     # What calls tell.
 
@@ -99,57 +99,57 @@ class Origins:
         options: Mapping[str, object],
         outputs: Sequence[Array],
     ) -> None:
-        """An op has made its outputs."""
-        asked = frozenset(str(v) for v in options.values() if v in (math.inf, -math.inf))
-        self._look(_Call(op, self._stack[-1], False, asked), inputs, outputs)
+        """An op has computed its outputs."""
+        deliberate = frozenset(str(v) for v in options.values() if v in (math.inf, -math.inf))
+        self._look(_Call(op, self._stack[-1], False, deliberate), inputs, outputs)
 
     def backward(
-        self, node: Node, grads: Sequence[Array | None], made: Sequence[Array | None]
+        self, node: Node, grads: Sequence[Array | None], results: Sequence[Array | None]
     ) -> None:
-        """A node has made the gradients of its inputs."""
+        """A node has computed the gradients of its inputs."""
         layer = self._layers[bisect_right(self._numbers, node.number) - 1]
-        kept = list(node.kept.values()) if isinstance(node.kept, dict) else []
+        saved = list(node.saved.values()) if isinstance(node.saved, dict) else []
         meeting = [g for g in grads if g is not None and g.storage not in self._of]
         self._look(_Call(f"add (gradients of {node.name})", layer, True), [], meeting)
-        self._look(_Call(node.name, layer, True), [*grads, *kept], made)
+        self._look(_Call(node.name, layer, True), [*grads, *saved], results)
 
     def _look(self, call: _Call, inputs: Iterable[object], outputs: Iterable[object]) -> None:
         with observing.by(None), no_grad(), autocast(enabled=False):
             self._calls += 1
-            made = list(_floats(outputs))
-            bad = [one for one in made if not finite(one)]
+            results = list(_floats(outputs))
+            bad = [array for array in results if not finite(array)]
             if bad:
-                given = list(_floats(inputs))
-                odd = [one for one in given if not finite(one)]
-                new = _kinds(bad) - _kinds(odd) - call.asked
-                origin = self._earlier(odd, new) or self._beginning(call, given, odd, bad, new)
-                self._of.update((one.storage, origin) for one in bad)
-            self._made.update(one.storage for one in made)
+                operands = list(_floats(inputs))
+                odd = [array for array in operands if not finite(array)]
+                new = _kinds(bad) - _kinds(odd) - call.deliberate
+                origin = self._earlier(odd, new) or self._beginning(call, operands, odd, bad, new)
+                self._of.update((array.storage, origin) for array in bad)
+            self._step_storages.update(array.storage for array in results)
 
     def _earlier(self, odd: Sequence[Array], new: frozenset[str]) -> Origin | None:
-        """Where it began before this call; None if it begins here."""
-        found = [self._of[one.storage] for one in odd if one.storage in self._of]
-        first = min(found, key=_rank, default=None)
+        """The origin before this call; None if this call is the origin."""
+        origins = [self._of[array.storage] for array in odd if array.storage in self._of]
+        first = min(origins, key=_rank, default=None)
         return None if first is None or (first.purpose and new) else first
 
     def _beginning(
         self,
         call: _Call,
-        given: Sequence[Array],
+        operands: Sequence[Array],
         odd: Sequence[Array],
         bad: Sequence[Array],
         new: frozenset[str],
     ) -> Origin:
-        """It begins here; what lies in memory of the step was written there in place."""
-        in_place = any(one.storage in self._made for one in odd)
+        """Enter this call as an origin. What lies in memory of the step was written in place."""
+        in_place = any(array.storage in self._step_storages for array in odd)
         origin = Origin(
             number=self._calls,
             layer=call.layer,
             op=call.op,
             backward=call.backward,
             count=sum(map(count_nonfinite, bad)),
-            size=sum(one.numel for one in bad),
-            largest=max(map(_largest, given), default=0.0),
+            size=sum(array.numel for array in bad),
+            largest=max(map(_largest, operands), default=0.0),
             already=sum(map(count_nonfinite, odd)),
             purpose=not new and not in_place,
         )
@@ -159,12 +159,12 @@ class Origins:
 
 @dataclass(frozen=True)
 class _Call:
-    """A call that is looked at; `asked`: the infinities among its options."""
+    """A call to inspect; `deliberate` are the infinities among its options."""
 
     op: str
     layer: str
     backward: bool
-    asked: frozenset[str] = frozenset()
+    deliberate: frozenset[str] = frozenset()
 
 
 def _rank(origin: Origin) -> tuple[bool, int]:
@@ -173,9 +173,9 @@ def _rank(origin: Origin) -> tuple[bool, int]:
 
 
 def _floats(values: Iterable[object]) -> Iterator[Array]:
-    for one in values:
-        if isinstance(one, Array) and one.dtype.is_floating_point and one.numel:
-            yield one
+    for value in values:
+        if isinstance(value, Array) and value.dtype.is_floating_point and value.numel:
+            yield value
 
 
 def finite(array: Array) -> bool:
@@ -187,7 +187,7 @@ def finite(array: Array) -> bool:
 
 def _kinds(arrays: Iterable[Array]) -> frozenset[str]:
     """Which of nan, inf and -inf are among the numbers."""
-    return frozenset(kind for one in arrays for kind, test in KINDS.items() if _any(test, one))
+    return frozenset(kind for array in arrays for kind, test in KINDS.items() if _any(test, array))
 
 
 def _any(test: Callable[[Tensor], Tensor], array: Array) -> bool:

@@ -40,19 +40,19 @@ def call(
     What the function raises ends the step: nothing behind the call has happened. In `steps` a
     GradcliError does so as a refused value does.
     """
-    read, written = ([tensor.array for tensor in tensors] for tensors in (inputs, outputs))
-    for array in written:
+    reads, writes = ([tensor.array for tensor in tensors] for tensors in (inputs, outputs))
+    for array in writes:
         writable(array, "outside.call")
     recorder = recording.current()
     if recorder is not None:
-        recorder.outside(function, read, written)
-    if _imagined([*read, *written]):
+        recorder.outside(function, reads, writes)
+    if _imagined([*reads, *writes]):
         return
-    run(function, read, written)
-    for array in written:
+    run(function, reads, writes)
+    for array in writes:
         array.storage.version += 1
     if recorder is not None:
-        recorder.returned(written)
+        recorder.returned(writes)
 
 
 def queue(
@@ -62,16 +62,16 @@ def queue(
 
     A captured step calls it only while it is recorded: what it queues is part of the replay.
     """
-    read, written = ([tensor.array for tensor in tensors] for tensors in (inputs, outputs))
-    device = place.of([*read, *written])
+    reads, writes = ([tensor.array for tensor in tensors] for tensors in (inputs, outputs))
+    device = place.of([*reads, *writes])
     if device is None or not device.name.startswith("cuda"):
         raise DeviceError("outside.queue: no tensor lies on a CUDA device")
     recorder = recording.current()
     if recorder is not None:
-        recorder.outside(function, read, written, queues=True)
+        recorder.outside(function, reads, writes, queues=True)
     queued: Any = device
     queued.queue(getattr(function, "__qualname__", repr(function)), function)
-    for array in written:
+    for array in writes:
         array.storage.version += 1
 
 

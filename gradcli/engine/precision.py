@@ -12,7 +12,7 @@ from gradcli.errors import OptionError
 
 MAY_ROUND = 1.0  # the last option of a marked call
 _CHOICES = ("highest", "high")
-_chosen = ["highest"]  # one for the whole process, as in torch
+_precision = ["highest"]  # one for the whole process, as in torch
 
 
 def set_float32_matmul_precision(precision: str) -> None:
@@ -27,14 +27,14 @@ def set_float32_matmul_precision(precision: str) -> None:
             'set_float32_matmul_precision: precision must be "highest" or "high", '
             f"got {precision!r:.60}"
         )
-    _chosen[0] = precision
+    _precision[0] = precision
 
 
 def get_float32_matmul_precision() -> str:
     """What was set last; "highest" at first."""
-    return _chosen[0]
+    return _precision[0]
 
 
 def product_options(dtype: DType) -> tuple[float, ...]:
     """The options of a call that multiplies numbers of this type."""
-    return (MAY_ROUND,) if dtype is float32 and _chosen[0] == "high" else ()
+    return (MAY_ROUND,) if dtype is float32 and _precision[0] == "high" else ()

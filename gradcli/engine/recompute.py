@@ -1,8 +1,8 @@
-"""checkpoint: a part of the graph keeps nothing, and computes again what its gradients need.
+"""checkpoint: a part of the graph saves nothing, and computes again what its gradients need.
 
-After the part has run, each of its nodes gives up what it kept. When the way back comes to the
-first of them, the part runs once more, with the random numbers it had, and what the nodes of this
-second run keep is handed to those of the first, one by one. Edges and hooks stay as they are: so
+After the part has run, each of its nodes drops what it saved. When the backward pass comes to the
+first of them, the part runs once more with the same random numbers, and the nodes of the first run
+take over what those of the second run save, one by one. Edges and hooks stay as they are: so
 gradients are the same bits, `grad()` reaches into the part and gradients of gradients go on.
 """
 
@@ -37,16 +37,16 @@ def checkpoint(
     preserve_rng_state: bool = True,
     **kwargs: object,
 ) -> Any:
-    """`function(*args, **kwargs)`, of which nothing but the arguments is kept for backward.
+    """`function(*args, **kwargs)`, of which only the arguments are saved for backward.
 
-    It runs again on the way back, once, and must do the same then: dropout draws the same numbers
-    (unless preserve_rng_state is off), and a changed argument or parameter is refused.
+    It runs once more in the backward pass, and must do the same then: dropout draws the same
+    numbers (unless preserve_rng_state is off), and a changed argument or parameter is refused.
     """
     truth = Kind.of(bool)
-    truth.taken_as("checkpoint", "preserve_rng_state", preserve_rng_state)
-    if truth.taken_as("checkpoint", "use_reentrant", use_reentrant):
+    truth.convert_argument("checkpoint", "preserve_rng_state", preserve_rng_state)
+    if truth.convert_argument("checkpoint", "use_reentrant", use_reentrant):
         raise OptionError("checkpoint: use_reentrant must be False; there is one kind")
-    Kind.of(Callable).taken_as("checkpoint", "function", function)
+    Kind.of(Callable).convert_argument("checkpoint", "function", function)
     if not graph.recording():
         return function(*args, **kwargs)
     since = graph.now()
@@ -61,10 +61,10 @@ def checkpoint_sequential(
 ) -> Any:
     """The functions (or layers) in a row, in segments: each but the last is a checkpoint."""
     name = "checkpoint_sequential"
-    segments = Kind.of(Count).taken_as(name, "segments", segments)
-    steps = list(Kind.of(Iterable).taken_as(name, "functions", functions))
+    segments = Kind.of(Count).convert_argument(name, "segments", segments)
+    steps = list(Kind.of(Iterable).convert_argument(name, "functions", functions))
     for i, step in enumerate(steps):
-        Kind.of(Callable).taken_as(name, f"functions[{i}]", step)
+        Kind.of(Callable).convert_argument(name, f"functions[{i}]", step)
     size = max(1, len(steps) // segments)
     cuts = [min(i * size, len(steps)) for i in range(min(segments, len(steps) + 1))]
     for first, last in pairwise(cuts):
@@ -86,7 +86,7 @@ class _Chain:
 
 
 class _Part:
-    """A function that can run again as it ran before, and what its nodes kept the second time."""
+    """A function that can run again as it ran before, and what its nodes saved the second time."""
 
     def __init__(self, function: Callable[[], object], preserve: bool) -> None:
         self._function = function
@@ -95,7 +95,7 @@ class _Part:
         self._autocast = autocasting()
         self._names: list[str] = []
         self._watched: list[tuple[str, weakref.ref[Storage], int]] = []
-        self._made: list[tuple[Any, Versions] | None] = []
+        self._saved: list[tuple[Any, Versions] | None] = []
 
     def run(self) -> Any:
         """The function, remembered."""
@@ -103,20 +103,20 @@ class _Part:
             return self._function()
 
     def give_up(self, nodes: list[Node]) -> None:
-        """The nodes keep no values from here on; what outlives them is watched for changes."""
+        """Drop what the nodes saved; watch for changes of the memory that outlives them."""
         for place, node in enumerate(nodes):
             self._names.append(node.name)
             for storage, version in node.versions:
                 self._watched.append((node.name, weakref.ref(storage), version))
-            node.kept, node.versions = _Again(self, place), []
+            node.saved, node.versions = _Again(self, place), []
 
     def take(self, place: int) -> tuple[Any, Versions]:
-        """What one node keeps, by running again where that has not been done yet."""
-        if not self._made:
-            self._made = [*self._run_again()]
-        found, self._made[place] = self._made[place], None
-        assert found is not None, "a node takes what it keeps once"
-        return found
+        """What one node saved; runs the function again if it has not been run again yet."""
+        if not self._saved:
+            self._saved = [*self._run_again()]
+        saved, self._saved[place] = self._saved[place], None
+        assert saved is not None, "a node takes what it saves once"
+        return saved
 
     def _run_again(self) -> list[tuple[Any, Versions]]:
         for name, reference, version in self._watched:
@@ -131,7 +131,7 @@ class _Part:
                 f"checkpoint: the function made other calls when it ran again on the way back "
                 f"({_apart(self._names, names)}); it must depend on its arguments alone"
             )
-        return [(node.kept, node.versions) for node in nodes]
+        return [(node.saved, node.versions) for node in nodes]
 
     def _as_before(self) -> Any:
         """The function, with the random numbers of the first time."""
@@ -148,7 +148,7 @@ class _Part:
 
 
 class _Again(Later):
-    """What one node kept: to be had from its part."""
+    """What one node saved: its part gives it."""
 
     def __init__(self, part: _Part, place: int) -> None:
         self._part = part
@@ -161,14 +161,14 @@ class _Again(Later):
 
 def _nodes(result: object, since: int) -> list[Node]:
     """The nodes made since then on which the tensors of a result depend, in order."""
-    found: dict[int, Node] = {}
+    nodes: dict[int, Node] = {}
     waiting: list[Node | Leaf | None] = [tensor.node for tensor in _tensors(result)]
     while waiting:
         node = waiting.pop()
-        if isinstance(node, Node) and node.number > since and node.number not in found:
-            found[node.number] = node
+        if isinstance(node, Node) and node.number > since and node.number not in nodes:
+            nodes[node.number] = node
             waiting += [parent[0] for parent in node.parents if parent is not None]
-    return [found[number] for number in sorted(found)]
+    return [nodes[number] for number in sorted(nodes)]
 
 
 def _tensors(result: object) -> Iterator[Tensor]:

@@ -65,10 +65,11 @@ class Recorder(Protocol):
     def assume(self, owner: object, attribute: str) -> None:
         """Python decided by this attribute; with another value the calls would be others."""
 
-    def looked(self, owner: object, name: str, fact: Callable[[Any, str], Any]) -> None:
+    def note_read(self, owner: object, name: str, fact: Callable[[Any, str], Any]) -> None:
         """Python has read an attribute; `fact(owner, name)` is what it stands for.
 
-        Who has such attributes tells of changes by `changed`: they need not be compared each time.
+        Whoever has such attributes calls `invalidate` when one changes, so that they need not be
+        compared each time.
         """
 
     def wrote(self, owner: object, name: str) -> None:
@@ -141,8 +142,8 @@ _state = [object()]
 watch = _recorders.watch
 
 
-def changed() -> None:
-    """Something that a recording may have looked at is another now: facts are to be compared."""
+def invalidate() -> None:
+    """An attribute that a recording may have read has changed: its facts are compared again."""
     _state[0] = object()
 
 

@@ -103,12 +103,13 @@ LINES = (
 def with_empty(samples: Sequence[Sample]) -> tuple[Sample, ...]:
     """The samples; where none has a size of 0, the first as well with 0 for its first size."""
     several = tuple(samples)
-    shapes = [one.shape for sample in several for one in sample.inputs]
+    shapes = [spec.shape for sample in several for spec in sample.inputs]
     if not shapes or not shapes[0] or any(0 in shape for shape in shapes):
         return several
     first, size = several[0], shapes[0][0]
     inputs = tuple(
-        replace(one, shape=tuple(0 if n == size else n for n in one.shape)) for one in first.inputs
+        replace(spec, shape=tuple(0 if n == size else n for n in spec.shape))
+        for spec in first.inputs
     )
     # The mean of nothing is no number.
     reduces = any("reduction" in sample.options for sample in several)
@@ -117,7 +118,7 @@ def with_empty(samples: Sequence[Sample]) -> tuple[Sample, ...]:
 
 def with_numbers(make: Callable[[Shape], Input], samples: Sequence[Sample]) -> list[Sample]:
     """The same calls on other numbers."""
-    return [replace(s, inputs=tuple(make(one.shape) for one in s.inputs)) for s in samples]
+    return [replace(s, inputs=tuple(make(spec.shape) for spec in s.inputs)) for s in samples]
 
 
 def positive(shape: Shape) -> Input:

@@ -49,7 +49,7 @@ def is_contiguous(shape: Shape, strides: Shape) -> bool:
     return True
 
 
-def checked(shape: Sequence[int], op: str) -> Shape:
+def check_shape(shape: Sequence[int], op: str) -> Shape:
     """The shape as a tuple; refuses negative sizes and more than eight dimensions."""
     if not isinstance(shape, (tuple, list)):
         raise OptionError(f"{op}: size must be a tuple of whole numbers, got {shape!r:.60}")
@@ -129,10 +129,10 @@ def dim_set(dim: int | Sequence[int] | None, ndim: int, op: str) -> tuple[int, .
     dims = (dim,) if isinstance(dim, int) else tuple(dim)
     if not dims:
         return tuple(range(ndim))
-    found = sorted(dim_index(d, ndim, op) for d in dims)
-    if len(set(found)) != len(found):
+    indices = sorted(dim_index(d, ndim, op) for d in dims)
+    if len(set(indices)) != len(indices):
         raise OptionError(f"{op}: dim {dims} names one dimension twice")
-    return tuple(d for d in found if d < ndim)
+    return tuple(d for d in indices if d < ndim)
 
 
 @remembered
@@ -148,11 +148,11 @@ def infer(shape: Sequence[int], count: int, op: str) -> Shape:
     unknown = [d for d, size in enumerate(shape) if size == -1]
     if len(unknown) > 1:
         raise ShapeError(f"{op}: only one size can be -1, got shape {tuple(shape)}")
-    known = prod(size for size in shape if size != -1)
-    fits = known == count if not unknown else known != 0 and count % known == 0
+    product = prod(size for size in shape if size != -1)
+    fits = product == count if not unknown else product != 0 and count % product == 0
     if not fits:
         raise ShapeError(f"{op}: shape {tuple(shape)} does not hold {quantity(count, 'element')}")
-    return checked([count // known if size == -1 else size for size in shape], op)
+    return check_shape([count // product if size == -1 else size for size in shape], op)
 
 
 @remembered
@@ -169,15 +169,15 @@ def view_strides(shape: Shape, strides: Shape, to: Shape) -> Shape | None:
     result = [1] * len(to)
     d = len(to) - 1
     for count, stride in reversed(_runs(shape, strides)):
-        step, left = stride, count
-        while left > 1:
+        step, rest = stride, count
+        while rest > 1:
             while to[d] == 1:
                 d -= 1
-            if left % to[d]:
+            if rest % to[d]:
                 return None
             result[d] = step
             step *= to[d]
-            left //= to[d]
+            rest //= to[d]
             d -= 1
     return tuple(result)
 

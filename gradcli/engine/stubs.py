@@ -58,27 +58,31 @@ _EMPTY = Parameter.empty
 def calls(name: str) -> list[Signature]:
     """The ways of calling an op or a function composed of ops, from the most usual one."""
     row = OPS[name]
-    declared = inspect.unwrap(row)
-    if not isinstance(declared, Op):
+    op = inspect.unwrap(row)
+    if not isinstance(op, Op):
         return list(_of_function(FUNCTIONS[name]))
-    signatures = _of_op(declared)
-    if row is declared:
-        return [*signatures, *_with_alias(declared, signatures[0])]
-    return [_with(one, 0, name="input") for one in signatures]  # an operator, a form in place
+    signatures = _of_op(op)
+    if row is op:
+        return [*signatures, *_with_alias(op, signatures[0])]
+    return [
+        _with(signature, 0, name="input") for signature in signatures
+    ]  # an operator, a form in place
 
 
 def _of_op(op: Op[Any]) -> list[Signature]:
-    written = get_overloads(type(op).__call__)
-    if written:
-        signatures = [inspect.signature(one) for one in written]
-        return [one.replace(parameters=_parameters(one)[1:]) for one in signatures]
+    overloads = get_overloads(type(op).__call__)
+    if overloads:
+        signatures = [inspect.signature(overload) for overload in overloads]
+        return [
+            signature.replace(parameters=_parameters(signature)[1:]) for signature in signatures
+        ]
     result = inspect.signature(type(op).__call__).return_annotation
     if result in ("Any", "Result"):
         names = ", ".join(["Tensor"] * op.visible) or "Tensor, ..."
         result = "Tensor" if op.visible == 1 else f"tuple[{names}]"
     orders = dict.fromkeys((tuple(op.__signature__.parameters), (*op.inputs, *op.options)))
     plain = [_signature([_argument(op, name) for name in order], result) for order in orders]
-    return [one for signature in plain for one in _of_numbers(op, _spread(op, signature))]
+    return [variant for signature in plain for variant in _of_numbers(op, _spread(op, signature))]
 
 
 def _argument(op: Op[Any], name: str) -> Parameter:
@@ -114,10 +118,12 @@ def _with_alias(op: Op[Any], signature: Signature) -> list[Signature]:
     """The first tensor by torch's name."""
     if "input" in signature.parameters:
         return []
-    named = [p.replace(kind=p.KEYWORD_ONLY) for p in _parameters(signature)]
+    parameters = [p.replace(kind=p.KEYWORD_ONLY) for p in _parameters(signature)]
     if op.variadic:
-        named[len(op.inputs)] = _argument(op, next(iter(op.options))).replace(kind=named[0].kind)
-    return [_with(_signature(named, signature.return_annotation), 0, name="input")]
+        parameters[len(op.inputs)] = _argument(op, next(iter(op.options))).replace(
+            kind=parameters[0].kind
+        )
+    return [_with(_signature(parameters, signature.return_annotation), 0, name="input")]
 
 
 def _of_function(row: Composite) -> Iterator[Signature]:
@@ -127,15 +133,15 @@ def _of_function(row: Composite) -> Iterator[Signature]:
     if not options:
         yield whole
         return
-    one, _, several = whole.return_annotation.partition(" | ")
-    plain = whole.replace(return_annotation=one)
+    single, _, several = whole.return_annotation.partition(" | ")
+    plain = whole.replace(return_annotation=single)
     for i in options:
         plain = _with(plain, i, annotation=_literal(_parameters(whole)[i].default))
     yield plain
     for i in options:
-        chosen = "int" if _parameters(whole)[i].default is None else "Literal[True]"
-        taken = _with(whole, i, annotation=chosen, default=_EMPTY)
-        yield taken.replace(return_annotation=several)
+        annotation = "int" if _parameters(whole)[i].default is None else "Literal[True]"
+        variant = _with(whole, i, annotation=annotation, default=_EMPTY)
+        yield variant.replace(return_annotation=several)
     yield whole
 
 
@@ -185,20 +191,22 @@ def tensor_stub() -> str:
     """tensor.pyi: what tensor.py writes by hand, and each op as a method."""
     tree = ast.parse((FOLDER / "tensor.py").read_text(encoding="utf-8"))
     (own,) = (node for node in tree.body if isinstance(node, ast.ClassDef))
-    nodes = _declared([node for node in own.body if isinstance(node, ast.FunctionDef)])
-    named = {node.name for node in nodes}
-    from_table = [n for n in sorted(OPS) if n not in named and n in vars(Tensor)]
+    nodes = _without_implementations(
+        [node for node in own.body if isinstance(node, ast.FunctionDef)]
+    )
+    names = {node.name for node in nodes}
+    from_table = [n for n in sorted(OPS) if n not in names and n in vars(Tensor)]
     by_hand = {"tensor": "\n".join([*_ATTRIBUTES, *map(_of_node, nodes)])}
     methods = {name: _defined(name, _methods(name)) for name in from_table}
     members = indent("\n".join([*by_hand.values(), *methods.values()]), "    ")
-    body = _qualified(f"class Tensor:\n{members}", named | set(from_table))
+    body = _qualified(f"class Tensor:\n{members}", names | set(from_table))
     body = re.sub(r"(def __(?:eq|ne)__.*)", r"\1  # type: ignore[override]", body)
     functions = {"": _by_hand("tensor")}
     return _file(_TENSOR_HEAD, f"{body}\n{functions['']}", by_hand | methods | functions)
 
 
-def _declared(nodes: Sequence[ast.FunctionDef]) -> list[ast.FunctionDef]:
-    """Without what stands behind overloads."""
+def _without_implementations(nodes: Sequence[ast.FunctionDef]) -> list[ast.FunctionDef]:
+    """The functions without the implementations behind their overloads."""
     typed = {node.name for node in nodes if _is_overload(node)}
     return [node for node in nodes if node.name not in typed or _is_overload(node)]
 
@@ -216,9 +224,10 @@ def _methods(name: str) -> list[Signature]:
     """The ways of calling an op whose first argument, a Tensor, stands by position."""
     itself = Parameter("self", Parameter.POSITIONAL_OR_KEYWORD)
     return [
-        one.replace(parameters=[itself, *_parameters(one)[1:]])
-        for one in calls(name)
-        if _parameters(one)[0].kind is itself.kind and "Tensor" in _parameters(one)[0].annotation
+        signature.replace(parameters=[itself, *_parameters(signature)[1:]])
+        for signature in calls(name)
+        if _parameters(signature)[0].kind is itself.kind
+        and "Tensor" in _parameters(signature)[0].annotation
     ]
 
 
@@ -244,14 +253,14 @@ def _of_node(node: ast.stmt) -> str:
 
 
 def _defined(name: str, signatures: Sequence[Signature], meaning: str = "") -> str:
-    """A function of these types; what it means stands with the first of them."""
+    """A function with these signatures; the first has the docstring."""
     overload = "@overload\n" if len(signatures) > 1 else ""
     lines = [
-        f"{overload}def {name}({', '.join(_texts(one))}) -> {one.return_annotation}:"
-        for one in signatures
+        f"{overload}def {name}({', '.join(_texts(signature))}) -> {signature.return_annotation}:"
+        for signature in signatures
     ]
     bodies = [repr(meaning) if meaning else "..."] + ["..."] * (len(lines) - 1)
-    tree = ast.parse("\n".join(f"{one} {body}" for one, body in zip(lines, bodies, strict=True)))
+    tree = ast.parse("\n".join(f"{line} {body}" for line, body in zip(lines, bodies, strict=True)))
     return ast.unparse(_Aliases(_home(name)).visit(tree))
 
 
@@ -320,18 +329,18 @@ def _file(head: str, body: str, parts: Mapping[str, str]) -> str:
     """A stub with the imports of what its parts name, which stand under the names of ops."""
     tree = ast.parse(body)
     own = {n.name for n in ast.walk(tree) if isinstance(n, (ast.ClassDef, ast.FunctionDef))}
-    lines = {name: _ALSO[name] for name in _used(tree) & _ALSO.keys() - own}
+    lines = {name: _ALSO[name] for name in _loaded_names(tree) & _ALSO.keys() - own}
     for op, text in parts.items():
         origins = _origins(_home(op))
-        for name in _used(ast.parse(text)) & origins.keys() - own:
+        for name in _loaded_names(ast.parse(text)) & origins.keys() - own:
             line = lines.setdefault(name, origins[name])
             assert line == origins[name], f"{name}: {line}, {origins[name]}"
-    missing = _used(tree) - lines.keys() - own - vars(builtins).keys()
+    missing = _loaded_names(tree) - lines.keys() - own - vars(builtins).keys()
     assert not missing, f"not imported: {missing}"
     return "\n".join([head, *sorted(lines.values()), "", body, ""])
 
 
-def _used(tree: ast.Module) -> set[str]:
+def _loaded_names(tree: ast.Module) -> set[str]:
     names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
     return {node.id for node in names if isinstance(node.ctx, ast.Load)}
 
@@ -340,8 +349,8 @@ def _home(op: str) -> str:
     """The module in which the annotations of an op are written."""
     if op not in OPS:
         return f"gradcli.engine.{op or 'tensor'}"
-    declared = inspect.unwrap(OPS[op])
-    plain = declared.forward if isinstance(declared, Op) else declared
+    target = inspect.unwrap(OPS[op])
+    plain = target.forward if isinstance(target, Op) else target
     return str(plain.__globals__["__name__"])
 
 
@@ -367,8 +376,8 @@ def _origins(home: str) -> dict[str, str]:
 def _names(node: ast.stmt) -> Iterable[str]:
     if isinstance(node, ast.ClassDef):
         return [node.name]
-    one = [node.target] if isinstance(node, ast.AnnAssign) else []
-    targets = node.targets if isinstance(node, ast.Assign) else one
+    annotated = [node.target] if isinstance(node, ast.AnnAssign) else []
+    targets = node.targets if isinstance(node, ast.Assign) else annotated
     return [target.id for target in targets if isinstance(target, ast.Name)]
 
 

@@ -127,8 +127,8 @@ class Tensor:
         return self.node is not None or self.leaf is not None
 
     @requires_grad.setter
-    def requires_grad(self, wanted: bool) -> None:
-        self.requires_grad_(wanted)
+    def requires_grad(self, value: bool) -> None:
+        self.requires_grad_(value)
 
     @property
     def is_leaf(self) -> bool:
@@ -148,7 +148,7 @@ class Tensor:
             return self
         if requires_grad != (self.leaf is not None):
             self.leaf = Leaf() if requires_grad else None
-            recording.changed()
+            recording.invalidate()
         return self
 
     def retain_grad(self) -> None:
@@ -170,14 +170,14 @@ class Tensor:
         A captured step runs it while it is recorded only.
         """
         hooks.asks_for_gradient("register_hook", self.requires_grad)
-        function = hooks.checked("register_hook", hook)
+        function = hooks.check_hook("register_hook", hook)
         wrapped = hooks.of_tensors(function, Tensor, self.shape, self.dtype)
         return hooks.enter(self.node or self.leaf, "hooks", hooks.Hook(self.output, wrapped))
 
     def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> RemovableHandle:
         """Call `hook(tensor)` each time that a gradient has been added to this leaf's `grad`."""
         hooks.asks_for_gradient("register_post_accumulate_grad_hook", self.requires_grad)
-        function = hooks.checked("register_post_accumulate_grad_hook", hook)
+        function = hooks.check_hook("register_post_accumulate_grad_hook", hook)
         if self.node is not None:
             raise AutogradError(
                 "register_post_accumulate_grad_hook: takes leaves; use register_hook here"
@@ -189,13 +189,13 @@ class Tensor:
         """What backward has added up here so far."""
         if self.leaf is None or self.leaf.grad is None:
             return None
-        found, before = self.leaf.grad, self.leaf.history
-        made = Tensor(found, alias=True)
-        if before is not None and before[0] is found:  # it can be differentiated itself
-            origin, made.output = before[1:]
-            made.node = origin if isinstance(origin, Node) else None
-            made.leaf = origin if isinstance(origin, Leaf) else None
-        return made
+        array, before = self.leaf.grad, self.leaf.history
+        result = Tensor(array, alias=True)
+        if before is not None and before[0] is array:  # it can be differentiated itself
+            origin, result.output = before[1:]
+            result.node = origin if isinstance(origin, Node) else None
+            result.leaf = origin if isinstance(origin, Leaf) else None
+        return result
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
@@ -229,16 +229,16 @@ class Tensor:
 
     def detach(self) -> Tensor:
         """The same memory without history."""
-        made = Tensor(self.array)
-        made.alias = True
-        return made
+        result = Tensor(self.array)
+        result.alias = True
+        return result
 
     @property
     def data(self) -> Tensor:
         """The same memory without history; can be replaced by a tensor of its shape and type."""
-        made = Tensor(self.array)
-        made.alias = True
-        return made
+        result = Tensor(self.array)
+        result.alias = True
+        return result
 
     @data.setter
     def data(self, value: Tensor) -> None:
@@ -249,23 +249,23 @@ class Tensor:
                 f"data: {self.dtype} {self.shape} wanted, got {value.dtype} {value.shape}"
             )
         self.array, self.alias = value.array, True
-        recording.changed()
+        recording.invalidate()
 
     def __copy__(self) -> Tensor:
-        made = object.__new__(type(self))
-        Tensor.__init__(made, self.array, node=self.node, output=self.output, alias=True)
-        made.leaf = self.leaf
-        return made
+        result = object.__new__(type(self))
+        Tensor.__init__(result, self.array, node=self.node, output=self.output, alias=True)
+        result.leaf = self.leaf
+        return result
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         if self.node is not None:
             raise AutogradError("deepcopy: this tensor has a history; use detach() first")
-        made = object.__new__(type(self))
-        Tensor.__init__(made, self.array.copy(), requires_grad=self.requires_grad)
-        if made.leaf is not None and self.leaf is not None and self.leaf.grad is not None:
-            made.leaf.grad = self.leaf.grad.copy()
-        memo[id(self)] = made
-        return made
+        result = object.__new__(type(self))
+        Tensor.__init__(result, self.array.copy(), requires_grad=self.requires_grad)
+        if result.leaf is not None and self.leaf is not None and self.leaf.grad is not None:
+            result.leaf.grad = self.leaf.grad.copy()
+        memo[id(self)] = result
+        return result
 
     def __reduce_ex__(self, protocol: object) -> Any:
         raise OptionError(

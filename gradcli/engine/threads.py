@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from gradcli.engine.argument import checked
+from gradcli.engine.argument import check_arguments
 from gradcli.engine.device import cpu
 from gradcli.engine.kind import Count
 
 
-@checked
+@check_arguments
 def set_num_threads(threads: Count) -> None:
     """Use so many threads, or as many of them as the machine grants; the results are the same."""
     cpu.set_threads(threads)

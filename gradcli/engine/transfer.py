@@ -8,7 +8,7 @@ from gradcli.engine.device import meta, place
 from gradcli.errors import DTypeError
 
 
-def moved(array: Array, device: place.Device | None) -> Array:
+def to_device(array: Array, device: place.Device | None) -> Array:
     """The elements on another device, contiguous; the array itself if they lie there."""
     here = array.storage.device
     if here is device or (device is None and here is meta.DEVICE and meta.DEVICE.blank):

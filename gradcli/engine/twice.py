@@ -1,6 +1,6 @@
 """Gradients of gradients: how an op's gradient is computed by ops, so that it has a history itself.
 
-Gradient functions work on Arrays and are remembered by nobody. Where a second way back is asked for
+Gradient functions work on Arrays and are not recorded. Where a second backward pass is asked for
 (`create_graph=True`), one of three rules goes in their place: that of a linear op, that of a fused
 op through its composed form, or one that is written with ops.
 """
@@ -17,13 +17,13 @@ from gradcli.engine.dtype import DType
 from gradcli.engine.graph import Gradients, Node
 from gradcli.engine.shape import Shape, repeated_dims
 from gradcli.engine.tensor import Tensor, parents_of
-from gradcli.engine.walk import RecordedWalk, Wanted
+from gradcli.engine.walk import RecordedWalk, Targets
 
 Tensors = Sequence[Tensor | None]
 
 
-class Declared(Protocol):
-    """What these rules know of an op."""
+class OpLike(Protocol):
+    """The part of an op that these rules use."""
 
     name: str
     inputs: tuple[str, ...]
@@ -37,11 +37,11 @@ class Declared(Protocol):
         """The op on Arrays."""
         ...
 
-    def backward(self, grads: Gradients, kept: Any) -> Gradients:
+    def backward(self, grads: Gradients, saved: Any) -> Gradients:
         """Its gradients, as Arrays."""
         ...
 
-    def __call__(self, *args: Any, **named: Any) -> Any:
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
         """The op on Tensors."""
         ...
 
@@ -57,27 +57,27 @@ def as_tuple(result: Any) -> tuple[Any, ...]:
 class Transposed:
     """The gradient of a linear op, as an op: its own gradient is the linear op again."""
 
-    def __init__(self, op: Declared, constants: dict[str, Array], options: dict[str, Any]) -> None:
+    def __init__(self, op: OpLike, constants: dict[str, Array], options: dict[str, Any]) -> None:
         self.name = f"gradient of {op.name}"
         self._op = op
         self._constants = constants
         self._options = options
 
-    def backward(self, grads: Gradients, kept: list[tuple[Shape, DType]]) -> Gradients:
-        """The op on what arrives; 0 where nothing did."""
+    def backward(self, grads: Gradients, saved: list[tuple[Shape, DType]]) -> Gradients:
+        """The op applied to the gradients; 0 where there is none."""
         inputs = self._inputs(
-            [_zeros(*kind).array if g is None else g for g, kind in zip(grads, kept, strict=True)]
+            [_zeros(*kind).array if g is None else g for g, kind in zip(grads, saved, strict=True)]
         )
-        made = as_tuple(self._op.forward(*inputs, **self._options))
-        return [array if array.dtype.is_floating_point else None for array in made]
+        results = as_tuple(self._op.forward(*inputs, **self._options))
+        return [array if array.dtype.is_floating_point else None for array in results]
 
     def backward_recorded(self, node: Node, grads: Tensors) -> Tensors:
         """The same with Tensors."""
         floats = [
-            _zeros(*kind) if g is None else g for g, kind in zip(grads, node.kept, strict=True)
+            _zeros(*kind) if g is None else g for g, kind in zip(grads, node.saved, strict=True)
         ]
-        given = [Tensor(x) if isinstance(x, Array) else x for x in self._inputs(floats)]
-        return as_tuple(self._op(*given, **self._options))
+        inputs = [Tensor(x) if isinstance(x, Array) else x for x in self._inputs(floats)]
+        return as_tuple(self._op(*inputs, **self._options))
 
     def _inputs(self, floats: Sequence[Any]) -> list[Any]:
         """In the op's order: constants where there are some, what arrived elsewhere."""
@@ -92,23 +92,23 @@ def _zeros(shape: Shape, dtype: DType) -> Tensor:
     return Tensor(full(shape, 0, dtype))
 
 
-def linear(op: Declared, node: Node, grads: Tensors) -> Tensors:
+def linear(op: OpLike, node: Node, grads: Tensors) -> Tensors:
     """The gradient of an op that is linear in its float inputs, all others being constants."""
-    known = node.kept
-    if "needs" in known:  # the shapes and types that follow are asked of constants too
-        known = {**known, "needs": (True,) * len(op.inputs)}
-    found = op.backward([None if g is None else g.array for g in grads], known)
-    constants = {name: node.kept[name] for name in op.inputs if name in node.kept}
-    wanted = [i for i, name in enumerate(op.inputs) if name not in constants]
-    made = [_or_zero(found[i], node, i) for i in wanted]
+    values = node.saved
+    if "needs" in values:  # the shapes and types that follow are asked of constants too
+        values = {**values, "needs": (True,) * len(op.inputs)}
+    computed = op.backward([None if g is None else g.array for g in grads], values)
+    constants = {name: node.saved[name] for name in op.inputs if name in node.saved}
+    floats = [i for i, name in enumerate(op.inputs) if name not in constants]
+    arrays = [_or_zero(computed[i], node, i) for i in floats]
     rule = Transposed(op, constants, node.options or {})
     parents = parents_of(grads) if graph.recording() else []
-    kept = [(array.shape, array.dtype) for array in made]
+    kinds = [(array.shape, array.dtype) for array in arrays]
     new = None
     if any(parents):
-        new = Node(rule, parents, kept, len(made), constants.values())
+        new = Node(rule, parents, kinds, len(arrays), constants.values())
     result: list[Tensor | None] = [None] * len(op.inputs)
-    for output, (i, array) in enumerate(zip(wanted, made, strict=True)):
+    for output, (i, array) in enumerate(zip(floats, arrays, strict=True)):
         if node.parents[i] is not None:
             result[i] = Tensor(array, node=new, output=output)
     return result
@@ -118,32 +118,32 @@ def linear(op: Declared, node: Node, grads: Tensors) -> Tensors:
 
 
 def through(function: Callable[..., Any], inputs: Tensors, grads: Tensors) -> Tensors:
-    """The gradients of a function made of ops, at inputs of which each counts for itself."""
+    """The gradients of a function composed of ops, for each of its inputs."""
     with graph.enable_grad():
-        given = [x if x is None else alias(x) for x in inputs]
+        points = [x if x is None else alias(x) for x in inputs]
         since = graph.now()
-        made = as_tuple(function(*given))
+        outputs = as_tuple(function(*points))
         roots = [
             ((y.node, y.output), grad)
-            for y, grad in zip(made, grads, strict=False)
+            for y, grad in zip(outputs, grads, strict=False)
             if y is not None and y.node is not None and grad is not None
         ]
-        places = parents_of(given)
-        wanted = Wanted([edge for edge, _ in roots], [p for p in places if p is not None], since)
-        walk = RecordedWalk(retain_graph=True, wanted=wanted)
+        places = parents_of(points)
+        targets = Targets([edge for edge, _ in roots], [p for p in places if p is not None], since)
+        walk = RecordedWalk(retain_graph=True, targets=targets)
         for edge, grad in roots:
             walk.begin(edge, grad)
         walk.run()
-    found = wanted.found
-    return [None if p is None else found[p[0].number, p[1]] for p in places]
+    gradients = targets.grads
+    return [None if p is None else gradients[p[0].number, p[1]] for p in places]
 
 
 def transposed(function: Callable[[Tensor], Tensor], shape: Shape, grad: Tensor) -> Tensor:
     """The gradient of a linear function of one tensor of this shape."""
     point = _zeros(shape, grad.dtype).requires_grad_()
-    (found,) = through(function, [point], [grad])
-    assert found is not None, "a linear function depends on its input"
-    return found
+    (gradient,) = through(function, [point], [grad])
+    assert gradient is not None, "a linear function depends on its input"
+    return gradient
 
 
 class _Alias:
@@ -151,9 +151,9 @@ class _Alias:
 
     name = "alias"
 
-    def backward(self, grads: Gradients, kept: Any) -> Gradients:
+    def backward(self, grads: Gradients, saved: Any) -> Gradients:
         """Unchanged."""
-        del kept
+        del saved
         return grads
 
     def backward_recorded(self, node: Node, grads: Tensors) -> Tensors:
@@ -171,86 +171,86 @@ def alias(x: Tensor) -> Tensor:
     return x if parents[0] is None else Tensor(x.array, node=Node(_ALIAS, parents, (), 1))
 
 
-def composed(op: Declared, node: Node, grads: Tensors) -> Tensors:
+def composed(op: OpLike, node: Node, grads: Tensors) -> Tensors:
     """The gradient of a fused op through its composed form.
 
-    An input that is not kept has a gradient that does not depend on it, so that 0 stands for it,
+    An input that is not saved has a gradient that does not depend on it, so that 0 stands for it,
     unless it is rebuilt.
     """
     options = node.options or {}
-    kept = node.kept
+    saved = node.saved
     if op.rebuilt is not None:
-        kept = {**kept, **op.rebuilt(kept, {**op.options, **options})}
-    lacking = [i for i, name in enumerate(op.inputs) if name not in kept and node.parents[i]]
+        saved = {**saved, **op.rebuilt(saved, {**op.options, **options})}
+    lacking = [i for i, name in enumerate(op.inputs) if name not in saved and node.parents[i]]
     first: Gradients = ()
     if lacking:
-        first = op.backward([None if g is None else g.array for g in grads], node.kept)
+        first = op.backward([None if g is None else g.array for g in grads], node.saved)
     inputs: list[Tensor | None] = []
     for i, name in enumerate(op.inputs):
-        array = kept.get(name)
+        array = saved.get(name)
         if i in lacking:
             array = _or_zero(first[i], node, i)
             array = full(array.shape, 0, array.dtype)
         inputs.append(None if array is None else _of_edge(array, node.parents[i]))
     function = op.composed
     assert function is not None
-    return through(lambda *given: function(*given, **options), inputs, grads)
+    return through(lambda *points: function(*points, **options), inputs, grads)
 
 
 # -- rules written with ops ------------------------------------------------------------------------
 
 
-def written(
-    op: Declared, rule: Callable[..., Any], also: Sequence[str] = ()
+def bind_rule(
+    op: OpLike, rule: Callable[..., Any], also: Sequence[str] = ()
 ) -> Callable[[Node, Tensors], Tensors]:
-    """A rule from Tensors to Tensors; it asks by name for what the gradient function asks for.
+    """A rule from Tensors to Tensors, called with the values that its parameters name.
 
-    What the op keeps comes with its history; also options, `needs`, and the `shapes` and `dtypes`
+    They are what the op saves, with its history, options, `needs`, and the `shapes` and `dtypes`
     of the inputs if the gradient function asks for them as well.
     """
-    asked = list(also) + [
+    names = list(also) + [
         p.name
         for p in list(inspect.signature(rule).parameters.values())[1:]
         if p.kind is not p.VAR_KEYWORD
     ]
 
     def recorded(node: Node, grads: Tensors) -> Tensors:
-        known = {name: _value(op, node, name) for name in asked}
-        return as_tuple(rule(grads[0] if node.outputs == 1 else tuple(grads), **known))
+        values = {name: _value(op, node, name) for name in names}
+        return as_tuple(rule(grads[0] if node.outputs == 1 else tuple(grads), **values))
 
     return recorded
 
 
-def _value(op: Declared, node: Node, name: str) -> Any:
+def _value(op: OpLike, node: Node, name: str) -> Any:
     if name == "needs":
         return tuple(parent is not None for parent in node.parents)
     if name in op.options:
         return (node.options or {}).get(name, op.options[name])
-    array = node.kept[name]
+    array = node.saved[name]
     if not isinstance(array, Array):
         return array
     if name in op.inputs:
         return _of_edge(array, node.parents[op.inputs.index(name)])
     output = op.outputs.index(name)
-    shown = output < node.outputs and array.dtype.is_floating_point
-    return Tensor(array, node=node if shown else None, output=output)
+    visible = output < node.outputs and array.dtype.is_floating_point
+    return Tensor(array, node=node if visible else None, output=output)
 
 
 def _of_edge(array: Array, edge: graph.Edge | None) -> Tensor:
-    """A kept input with the history it had."""
+    """A saved input with its history."""
     if edge is None:
         return Tensor(array)
     origin, output = edge
     if isinstance(origin, Node):
         return Tensor(array, node=origin, output=output)
-    made = Tensor(array)
-    made.leaf = origin
-    return made
+    result = Tensor(array)
+    result.leaf = origin
+    return result
 
 
 def _or_zero(grad: Array | None, node: Node, i: int) -> Array:
     """The gradient of an input; 0 where none was wanted."""
-    return full(node.kept["shapes"][i], 0, node.kept["dtypes"][i]) if grad is None else grad
+    return full(node.saved["shapes"][i], 0, node.saved["dtypes"][i]) if grad is None else grad
 
 
 def sum_to(grad: Tensor, shape: Shape) -> Tensor:

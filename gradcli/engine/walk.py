@@ -40,7 +40,7 @@ def added(a: Array | None, b: Array) -> Array:
 
 
 def seed(y: Array, gradient: Array | None, name: str = "backward") -> Array:
-    """The gradient with which a way back from y begins: 1 for one number, where none is given."""
+    """The gradient with which backward from y begins; 1 for a single number without one."""
     if gradient is None:
         if y.numel != 1:
             raise AutogradError(
@@ -54,30 +54,30 @@ def seed(y: Array, gradient: Array | None, name: str = "backward") -> Array:
     return gradient if gradient.dtype is y.dtype else gradient.cast(y.dtype)
 
 
-class Wanted:
-    """The places at which a way back is to end, beside which it leaves everything alone.
+class Targets:
+    """The places where a backward pass ends; it computes no other gradients.
 
     Nodes that are not newer than `since` are places to end at, but none to pass through.
     """
 
     def __init__(self, roots: Iterable[Edge], places: Iterable[Edge], since: int = -1) -> None:
-        self.found: dict[tuple[int, int], Any] = {(o.number, i): None for o, i in places}
-        self._ends = {number for number, _ in self.found}
+        self.grads: dict[tuple[int, int], Any] = {(o.number, i): None for o, i in places}
+        self._ends = {number for number, _ in self.grads}
         self._passed = self._on_the_way([origin for origin, _ in roots], since)
 
     def _on_the_way(self, waiting: list[Node | Leaf], since: int) -> set[int]:
         """Numbers of the nodes from whose inputs a place can be reached."""
         oldest = max(since + 1, min(self._ends, default=0))
-        seen: dict[int, Node] = {}
+        nodes: dict[int, Node] = {}
         while waiting:
             node = waiting.pop()
-            if isinstance(node, Leaf) or node.number in seen or node.number < oldest:
+            if isinstance(node, Leaf) or node.number in nodes or node.number < oldest:
                 continue
-            seen[node.number] = node
+            nodes[node.number] = node
             waiting += [parent[0] for parent in node.parents if parent is not None]
         reach: set[int] = set()
-        for number in sorted(seen):  # inputs before what is made of them
-            origins = {parent[0].number for parent in seen[number].parents if parent is not None}
+        for number in sorted(nodes):  # inputs before what is made of them
+            origins = {parent[0].number for parent in nodes[number].parents if parent is not None}
             if not origins.isdisjoint(self._ends) or not origins.isdisjoint(reach):
                 reach.add(number)
         return reach
@@ -90,20 +90,20 @@ class Wanted:
         """Keep what has arrived at a place; true if the way goes on behind it."""
         if node.number in self._ends:
             for output, value in enumerate(slots):
-                if (node.number, output) in self.found:
-                    self.found[node.number, output] = value
+                if (node.number, output) in self.grads:
+                    self.grads[node.number, output] = value
         return node.number in self._passed
 
 
 class Walk:
-    """One way back: gradients go from the roots on, and what arrives at a leaf is added to its own.
+    """One backward pass: gradients flow from the roots, and each leaf adds up those that arrive.
 
     Values are Arrays; a RecordedWalk goes the same way with Tensors.
     """
 
-    def __init__(self, *, retain_graph: bool, wanted: Wanted | None = None) -> None:
+    def __init__(self, *, retain_graph: bool, targets: Targets | None = None) -> None:
         self._retain = retain_graph
-        self._wanted = wanted
+        self._targets = targets
         self._pending: dict[int, tuple[Node | Leaf, list[Any]]] = {}
         self._queue: list[int] = []
         # Storages that a leaf already owns, or that the caller does: a second must not share them.
@@ -124,7 +124,7 @@ class Walk:
         while queue:
             node, slots = pending.pop(-heapq.heappop(queue))
             slots = self.hooked(node, slots)
-            if self._wanted is not None and not self._wanted.take(node, slots):
+            if self._targets is not None and not self._targets.take(node, slots):
                 continue
             if isinstance(node, Leaf):
                 self.deposit(node, slots[0])
@@ -139,7 +139,7 @@ class Walk:
     def _arrive(self, edge: Edge, grad: Any) -> None:
         node, output = edge
         number = node.number
-        if self._wanted is not None and not self._wanted.holds(number):
+        if self._targets is not None and not self._targets.holds(number):
             return
         waiting = self._pending.get(number)
         if waiting is None:
@@ -152,7 +152,7 @@ class Walk:
             slots[output] = self.add(slots[output], grad)
 
     def hooked(self, node: Node | Leaf, slots: list[object]) -> list[Any]:
-        """What hooks make of the gradients; where these are to be kept too, that comes last."""
+        """The gradients after the hooks; storing them, where that is asked for, comes last."""
         if isinstance(node, Leaf):
             _assume(node)
         if not node.hooks:
@@ -161,7 +161,7 @@ class Walk:
         self.lend(slots)
         for hook in node.hooks:
             if hook.cell is not None and slots[hook.output] is not None:
-                self.put(hook.cell, slots[hook.output])
+                self.accumulate(hook.cell, slots[hook.output])
         return slots
 
     def deposit(self, leaf: Leaf, grad: object) -> None:
@@ -169,7 +169,7 @@ class Walk:
         recorder = recorders.current()
         if recorder is not None:
             recorder.arrived(leaf)
-        self.put(leaf, grad)
+        self.accumulate(leaf, grad)
         for hook in leaf.after:
             hook()
 
@@ -180,13 +180,13 @@ class Walk:
     @staticmethod
     def through(node: Node, grads: Gradients) -> Gradients:
         """Gradients of a node's inputs."""
-        return node.rule.backward(grads, node.kept)
+        return node.rule.backward(grads, node.saved)
 
     def lend(self, slots: Sequence[Any]) -> None:
         """A hook may have stored these: no leaf must share their memory."""
         self._owned.update(id(grad.storage) for grad in slots if grad is not None)
 
-    def put(self, leaf: Leaf, grad: Any) -> None:
+    def accumulate(self, leaf: Leaf, grad: Any) -> None:
         """Add to a leaf's gradient."""
         if leaf.grad is not None:
             leaf.grad = added(leaf.grad, grad)
@@ -198,7 +198,7 @@ class Walk:
 
 
 class RecordedWalk(Walk):
-    """A way back whose values are Tensors, and whose steps are remembered."""
+    """A backward pass over Tensors, which is recorded itself."""
 
     def begin(self, root: Edge, grad: Any) -> None:
         """Send this gradient back from one output of a node."""
@@ -217,7 +217,7 @@ class RecordedWalk(Walk):
     def lend(self, slots: Sequence[Any]) -> None:
         """What is put into a leaf is new memory in any case."""
 
-    def put(self, leaf: Leaf, grad: Any) -> None:
+    def accumulate(self, leaf: Leaf, grad: Any) -> None:
         """Add to a leaf's gradient, and remember where that came from."""
         before = leaf.history
         if leaf.grad is None:
@@ -243,23 +243,23 @@ def _observed(
 ) -> Callable[[Node, Any], Any]:
     def observed(node: Node, grads: Sequence[Any]) -> Any:
         with observing.by(None):  # of the ops of its gradient nobody is told
-            made = through(node, grads)
-        observer.backward(node, [_array(g) for g in grads], [_array(g) for g in made])
-        return made
+            results = through(node, grads)
+        observer.backward(node, [_array(g) for g in grads], [_array(g) for g in results])
+        return results
 
     return observed
 
 
 def _array(grad: Any) -> Array | None:
-    """Of an Array, or of a Tensor on a way back that is remembered."""
-    found: Array | None = getattr(grad, "array", grad)
-    return found
+    """The Array of a gradient, which is a Tensor where backward is recorded."""
+    array: Array | None = getattr(grad, "array", grad)
+    return array
 
 
 def _watched(through: Callable[[Node, Any], Any]) -> Callable[[Node, Any], Any]:
     def watched(node: Node, grads: object) -> Any:
-        made = through(node, grads)
-        for i, grad in enumerate(made):
+        results = through(node, grads)
+        for i, grad in enumerate(results):
             if grad is not None and _has_nan(getattr(grad, "array", grad)):
                 error = NumericsError(
                     f"{node.name}: its gradient gave NaN for input {i}, of shape {grad.shape}; "
@@ -267,7 +267,7 @@ def _watched(through: Callable[[Node, Any], Any]) -> Callable[[Node, Any], Any]:
                 )
                 error.of_earlier_op = True
                 raise error
-        return made
+        return results
 
     return watched
 

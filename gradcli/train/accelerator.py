@@ -21,7 +21,7 @@ from gradcli.devices import GPUS
 from gradcli.engine import Tensor, distributed, nn, optim
 from gradcli.engine.constructor import checked_constructor
 from gradcli.engine.distributed.group import Group
-from gradcli.engine.kind import Count, NotNegative, Positive, shown
+from gradcli.engine.kind import Count, NotNegative, Positive, format_value
 from gradcli.engine.optim.lr_scheduler import LRScheduler
 from gradcli.errors import NumericsError, OptionError, OptionTypeError
 from gradcli.train import saved_state
@@ -152,7 +152,7 @@ class Accelerator:
             if not isinstance(item, nn.Module | optim.Optimizer | LRScheduler | DataLoader):
                 raise OptionTypeError(
                     "prepare: takes modules, optimizers, schedulers and DataLoaders; argument "
-                    f"{i + 1} is {shown(item)}"
+                    f"{i + 1} is {format_value(item)}"
                 )
         agree(self.group, "prepare", "; ".join(map(describe, objects)))
         for item in objects:
@@ -217,7 +217,7 @@ class Accelerator:
             NumericsError: a loss of the update is not finite, on all ranks (`nonfinite="raise"`).
         """
         if not isinstance(loss, Tensor) or loss.numel() != 1:
-            raise OptionError(f"backward: takes a loss of one number, got {shown(loss)}")
+            raise OptionError(f"backward: takes a loss of one number, got {format_value(loss)}")
         if self._backwards and self.gradient_accumulation_steps > 1:
             raise OptionError(
                 "backward: a second time in one accumulate block; add the losses of a micro-batch"
@@ -307,7 +307,9 @@ class Accelerator:
             return rows_of_all(self.group, value)
         number = value.item() if isinstance(value, Tensor) else float(value)
         if not 0 <= count < math.inf:
-            raise OptionError(f"gather_for_metrics: count must be 0 or more, got {shown(count)}")
+            raise OptionError(
+                f"gather_for_metrics: count must be 0 or more, got {format_value(count)}"
+            )
         if self.group.size == 1:
             return number
         data = self.group.all_gather(_PAIR.pack(number, count), "gather_for_metrics")

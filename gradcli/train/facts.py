@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from gradcli.data.facts import VERSION, DataFacts
-from gradcli.engine.kind import shown
+from gradcli.engine.kind import format_value
 from gradcli.errors import CheckpointError
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def facts_of(value: object, source: str) -> DataFacts:
 
 def misfit(source: str, facts: DataFacts, field: str, expected: str) -> CheckpointError:
     """A field that contradicts others, or the config."""
-    return _unusable(source, (field,), f"{expected}, found {shown(getattr(facts, field))}")
+    return _unusable(source, (field,), f"{expected}, found {format_value(getattr(facts, field))}")
 
 
 def _place(value: Any, mistake: Mapping[str, Any]) -> Iterator[str]:
@@ -83,7 +83,7 @@ def _sentence(mistake: Mapping[str, Any]) -> str:
     if kind == "unexpected_keyword_argument":
         return "no such field is known"
     expected = EXPECTED.get(kind) or mistake.get("ctx", {}).get("expected", "another value")
-    return f"expected {expected}, found {shown(mistake['input'])}"
+    return f"expected {expected}, found {format_value(mistake['input'])}"
 
 
 def _unusable(source: str, steps: Iterator[str] | Sequence[str], what: str) -> CheckpointError:

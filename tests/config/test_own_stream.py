@@ -207,7 +207,7 @@ def test_an_array_over_a_mapped_file_is_not_copied(folder: Path) -> None:
     split = build(config).dataset.splits["val"]
     assert split.inputs[0].tolist() == [90.0, 91.0, 92.0]  # type: ignore[attr-defined]
     storage = outline["train"].inputs.array.storage  # type: ignore[attr-defined]
-    assert (storage.nbytes, storage.counted) == (360, 0)
+    assert (storage.nbytes, storage.resident) == (360, 0)
 
 
 @pytest.mark.parametrize("way", ["cut off", "overwritten"])

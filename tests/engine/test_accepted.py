@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gradcli.engine.accepted import accepted, shown
+from gradcli.engine.accepted import accepted, format_types
 from gradcli.engine.dtype import DTYPES
 from gradcli.engine.op import Op
 from gradcli.engine.table import OPS
@@ -17,10 +17,10 @@ from gradcli.engine.table import OPS
 def test_the_word_in_the_table(name: str, word: str) -> None:
     op = OPS[name]
     assert isinstance(op, Op)
-    assert shown(accepted(op)) == word
+    assert format_types(accepted(op)) == word
 
 
 def test_words_and_names() -> None:
-    assert shown(()) == "-"
-    assert shown(tuple(name for name in DTYPES if name != "bool")) == "numbers"
-    assert shown(("int32", "bool")) == "int32, bool"
+    assert format_types(()) == "-"
+    assert format_types(tuple(name for name in DTYPES if name != "bool")) == "numbers"
+    assert format_types(("int32", "bool")) == "int32, bool"

@@ -11,7 +11,7 @@ import pytest
 from implied_refusals import fits, kinds
 
 from gradcli import engine
-from gradcli.engine.argument import checked
+from gradcli.engine.argument import check_arguments
 from gradcli.engine.composite import Composite
 from gradcli.engine.gradcheck import every_op, make_input
 from gradcli.engine.kind import Count, Kind, Portion
@@ -114,16 +114,16 @@ def test_a_kind_takes_what_it_says(
 ) -> None:
     kind = Kind.of(annotation)
     for value in good:
-        assert kind.taken_as("f", "a", value) is value
+        assert kind.convert_argument("f", "a", value) is value
     for value in bad:
         with pytest.raises(GradcliError, match=r"^f: a must be ") as refusal:
-            kind.taken_as("f", "a", value)
+            kind.convert_argument("f", "a", value)
         assert says in refusal.value.message
 
 
 def test_a_list_names_the_element_that_does_not_fit() -> None:
     with pytest.raises(OptionError, match=r"^f: a\[1\] must be a whole number, got None$"):
-        Kind.of(int | Sequence[int]).taken_as("f", "a", [2, None])
+        Kind.of(int | Sequence[int]).convert_argument("f", "a", [2, None])
     with pytest.raises(DTypeError, match=r"^cat: tensors\[1\] must be a Tensor, got 3$"):
         engine.cat([engine.ones(2), 3])
 
@@ -137,7 +137,7 @@ def test_numbers_of_numpy_and_tensors_of_one_become_pythons() -> None:
         (float, engine.tensor(0.5), 0.5),
         (bool, np.bool_(True), True),
     ):
-        taken = Kind.of(annotation).taken(value)
+        taken = Kind.of(annotation).convert(value)
         assert taken == result
         assert type(taken) is annotation
     x = engine.ones(2, 3)
@@ -152,7 +152,7 @@ def test_a_wrong_python_type_is_torchs_typeerror_and_a_wrong_value_its_valueerro
     with pytest.raises(ValueError, match=r"^sum: keepdim must be"):
         x.sum(keepdim="False")
     with pytest.raises(ValueError, match=r"^f: a must be a whole number >= 1, got 0$") as refusal:
-        Kind.of(Count).taken_as("f", "a", 0)
+        Kind.of(Count).convert_argument("f", "a", 0)
     assert not isinstance(refusal.value, TypeError)
 
 
@@ -165,7 +165,7 @@ def test_a_refusal_prints_no_tensor_and_no_endless_number() -> None:
 
 
 def test_checked_functions_refuse_by_their_annotations() -> None:
-    @checked
+    @check_arguments
     def scaled(x: engine.Tensor, *sizes: int, factor: float = 1.0, **others: Any) -> int:
         return len(sizes)
 

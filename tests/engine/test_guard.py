@@ -38,10 +38,10 @@ def test_what_a_file_has_lost_is_read_as_zeros_and_noted(tmp_path: Path) -> None
         """
 view, address = mapped()
 guard = Guard(address, len(view))
-assert view[0] == view[len(view) - 1] == 1 and not guard.lost
+assert view[0] == view[len(view) - 1] == 1 and not guard.truncated
 os.ftruncate(file.fileno(), PAGE)
-assert view[0] == 1 and not guard.lost
-assert view[PAGE] == 0 and guard.lost
+assert view[0] == 1 and not guard.truncated
+assert view[PAGE] == 0 and guard.truncated
 assert view[:] == b"\\1" * PAGE + b"\\0" * (PAGE * (PAGES - 1))
 """,
         tmp_path / "file",
@@ -57,7 +57,7 @@ guard = Guard(address, len(view))
 cpu.set_threads(4)
 numbers = engine.frombuffer(view, dtype=engine.uint8)
 os.ftruncate(file.fileno(), PAGE * 3)
-assert numbers.to(engine.float64).sum().item() == PAGE * 3 and guard.lost
+assert numbers.to(engine.float64).sum().item() == PAGE * 3 and guard.truncated
 """,
         tmp_path / "file",
     )
@@ -71,11 +71,11 @@ views = [mapped() for _ in range(3)]
 guards = [Guard(address, len(view)) for view, address in views]
 os.ftruncate(file.fileno(), 0)
 views[1][0][5]
-assert [guard.lost for guard in guards] == [False, True, False]
+assert [guard.truncated for guard in guards] == [False, True, False]
 guards[1].take_off()
 guards[1].take_off()
 again = Guard(views[1][1], PAGE)
-assert not again.lost and not guards[1].lost
+assert not again.truncated and not guards[1].truncated
 """,
         tmp_path / "file",
     )
@@ -90,9 +90,9 @@ guard = Guard(address, len(view))
 os.ftruncate(file.fileno(), 0)
 child = os.fork()
 if child == 0:
-    os._exit(7 if view[0] == 0 and guard.lost else 8)
+    os._exit(7 if view[0] == 0 and guard.truncated else 8)
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
-assert not guard.lost
+assert not guard.truncated
 """,
         tmp_path / "file",
     )
@@ -152,7 +152,7 @@ signal.signal(signal.SIGBUS, lambda *_: reached.append(1))
 view, address = mapped()
 guard = Guard(address, len(view))
 os.kill(os.getpid(), signal.SIGBUS)
-assert reached == [1] and not guard.lost
+assert reached == [1] and not guard.truncated
 """,
         tmp_path / "file",
     )

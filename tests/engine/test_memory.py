@@ -58,7 +58,7 @@ LARGE = 1 << 20
 def keeping(allocated: Callable[[], int]) -> None:
     """Nothing kept from before, in a build that keeps blocks."""
     engine.empty(LARGE)
-    if not cpu.kept():
+    if not cpu.spare_bytes():
         pytest.skip("built with the address sanitizer, which wants to see each block go")
     cpu.trim()
 
@@ -68,16 +68,16 @@ def test_a_large_block_serves_the_next_tensor_of_about_its_size() -> None:
     first = engine.empty(LARGE)
     place = cpu.address(first.array.storage)
     del first
-    assert cpu.kept() >= 4 * LARGE
+    assert cpu.spare_bytes() >= 4 * LARGE
     again = engine.empty(LARGE - 1000)
-    assert (cpu.address(again.array.storage), cpu.kept()) == (place, 0)
+    assert (cpu.address(again.array.storage), cpu.spare_bytes()) == (place, 0)
 
 
 @pytest.mark.usefixtures("keeping")
 def test_what_is_kept_makes_way_for_other_sizes() -> None:
     for numbers in range(LARGE, 40 * LARGE, LARGE):
         engine.empty(numbers)
-        assert cpu.kept() <= 1.125 * 4 * numbers
+        assert cpu.spare_bytes() <= 1.125 * 4 * numbers
 
 
 @pytest.mark.usefixtures("keeping")
@@ -90,20 +90,20 @@ def test_kept_and_used_memory_are_no_more_than_was_ever_used(
         size = 17_000 * (1 + number * number % 31)
         held[number % 5] = engine.empty(size)  # the one before in this place is still held
         most = max(most, allocated())
-        assert cpu.kept() + sum(4 * t.numel() for t in held.values()) <= 1.5 * most
+        assert cpu.spare_bytes() + sum(4 * t.numel() for t in held.values()) <= 1.5 * most
 
 
 @pytest.mark.usefixtures("keeping")
 def test_trim_gives_everything_back() -> None:
     engine.empty(LARGE)
     cpu.trim()
-    assert cpu.kept() == 0
+    assert cpu.spare_bytes() == 0
 
 
 @pytest.mark.usefixtures("keeping")
 def test_small_blocks_are_not_kept() -> None:
     engine.empty(1000)
-    assert cpu.kept() == 0
+    assert cpu.spare_bytes() == 0
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
@@ -133,9 +133,9 @@ def test_a_child_that_was_forked_amid_allocations_has_memory() -> None:
 def test_a_fresh_block_leaves_what_is_kept_where_there_was_once_room_for_both() -> None:
     engine.empty(16 * LARGE)
     engine.empty(LARGE)  # the larger one made way for it
-    kept = cpu.kept()
+    kept = cpu.spare_bytes()
     other = engine.empty(4 * LARGE)
-    assert (cpu.kept(), other.numel()) == (kept, 4 * LARGE)
+    assert (cpu.spare_bytes(), other.numel()) == (kept, 4 * LARGE)
     assert kept >= 4 * LARGE
 
 
@@ -149,13 +149,13 @@ from gradcli.engine.device import cpu
 MIB = (1 << 20) // 4
 pair = [engine.empty(128 * MIB) for _ in range(2)]
 del pair
-assert cpu.kept() >= 1 << 28
+assert cpu.spare_bytes() >= 1 << 28
 status = Path("/proc/self/status").read_text()
 now = int(status.partition("VmSize:")[2].split()[0]) << 10
 hard = resource.getrlimit(resource.RLIMIT_AS)[1]
 resource.setrlimit(resource.RLIMIT_AS, (now - (130 << 20), hard))
 block = engine.empty(96 * MIB)
-assert cpu.kept() == 0
+assert cpu.spare_bytes() == 0
 """
 
 

@@ -159,8 +159,8 @@ def test_a_layer_is_known_on_the_way_back_by_a_function_of_the_users() -> None:
 
 
 def test_finite_steps_have_no_origin_and_ops_are_as_before_behind() -> None:
-    plain = Op._called
+    plain = Op._call
     x = engine.tensor([1.0, 2.0], requires_grad=True)
     model = nn.Sequential(nn.Linear(2, 3), nn.ReLU())
     assert origin_of(lambda _: model(x).sum() + F.softmax(x, 0).sum(), x) is None
-    assert Op._called is plain
+    assert Op._call is plain

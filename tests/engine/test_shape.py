@@ -79,11 +79,11 @@ def test_dims_count_from_both_ends() -> None:
 
 def test_impossible_shapes_are_refused_by_name() -> None:
     with pytest.raises(ShapeError, match="zeros: a size cannot be negative"):
-        shapes.checked((2, -1), "zeros")
+        shapes.check_shape((2, -1), "zeros")
     with pytest.raises(ShapeError, match="at most 8 dimensions, got 9"):
-        shapes.checked((1,) * 9, "zeros")
+        shapes.check_shape((1,) * 9, "zeros")
     with pytest.raises(OptionError, match=r"whole numbers, got 2\.5"):
-        shapes.checked((2.5,), "zeros")  # type: ignore[arg-type]
+        shapes.check_shape((2.5,), "zeros")  # type: ignore[arg-type]
     with pytest.raises(ShapeError, match="only one size can be -1"):
         shapes.infer((-1, -1), 4, "reshape")
     with pytest.raises(ShapeError, match="does not hold 0 elements"):

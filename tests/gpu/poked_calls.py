@@ -44,7 +44,7 @@ def _indices(call: Call) -> list[int]:
 def _changed(call: Call) -> Iterator[Call]:
     for k in _indices(call):
         try:
-            refused = on_cpu(_poked(call, k, FAR)).refused
+            refused = on_cpu(_poked(call, k, FAR)).refusal
         except GradcliError:
             continue
         if refused is None:  # no index

@@ -56,10 +56,10 @@ def held_against_the_cpu(call: Call, driver: HostDriver, bench: Bench) -> None:
                 wanted_of[rounds] = reference(call, plan)
             want = wanted_of[rounds]
             found = bench.run(call)
-            assert (found.refused is None) == (want.refused is None), (where, want.refused)
-            if found.refused is not None and want.refused is not None:
-                limit = want.refused[2]
-                assert limit >= 1 << 31 or found.refused[2] == limit, f"{where}: another limit"
+            assert (found.refusal is None) == (want.refusal is None), (where, want.refusal)
+            if found.refusal is not None and want.refusal is not None:
+                limit = want.refusal[2]
+                assert limit >= 1 << 31 or found.refusal[2] == limit, f"{where}: another limit"
                 continue
             bound = bounds.bound(call.kernel, {one.module.family for one in plan.launches})
             assert difference(found, want, bound) == "", where

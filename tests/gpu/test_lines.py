@@ -9,7 +9,7 @@ import pytest
 from gradcli.engine.device.gpu import launches
 from gradcli.engine.device.gpu.launch import LAUNCHERS, CallSpec, Draft, KernelModule
 from gradcli.engine.device.gpu.lines import even_cut, lines_of, parts, power_of_two
-from gradcli.engine.device.gpu.rows import KEPT, rows_of
+from gradcli.engine.device.gpu.rows import PER_THREAD, rows_of
 from gradcli.engine.device.gpu.sorting import sort
 from gradcli.engine.device.gpu.walk import merged
 from gradcli.engine.dtype import DType, float32
@@ -65,13 +65,13 @@ def test_what_a_thread_goes_through_is_as_long_as_there_are_such_pieces() -> Non
 def test_a_row_fits_the_registers_of_its_threads(n: int) -> None:
     rows = rows_of(100, n, 512)
     assert rows is not None
-    assert rows.members * KEPT >= n
+    assert rows.members * PER_THREAD >= n
     assert rows.threads % rows.members == 0
     assert rows.blocks * (rows.threads // rows.members) >= 100
 
 
 def test_a_longer_row_is_no_short_one() -> None:
-    assert rows_of(100, 512 * KEPT + 1, 512) is None
+    assert rows_of(100, 512 * PER_THREAD + 1, 512) is None
 
 
 @pytest.mark.parametrize("n", [1, 1_024, 1_025, 5_000])

@@ -60,4 +60,4 @@ def test_a_kernel_gives_the_bits_of_the_host(
     listed = calls[kernel]
     for call in listed[:: max(1, len(listed) // MOST)]:
         found, wanted = metal.run(call), host.run(call)
-        assert (found.refused, plain(found)) == (wanted.refused, plain(wanted)), call
+        assert (found.refusal, plain(found)) == (wanted.refusal, plain(wanted)), call

@@ -112,9 +112,9 @@ class Trial:
                 found = bench.run(call)
             except (DeviceError, AssertionError) as error:
                 return str(error)
-            if (found.refused is None) != (want.refused is None):
-                return f"{call}: refused {found.refused}, not {want.refused}"
-            differs = "" if want.refused else difference(found, want, bound)
+            if (found.refusal is None) != (want.refusal is None):
+                return f"{call}: refused {found.refusal}, not {want.refusal}"
+            differs = "" if want.refusal else difference(found, want, bound)
             if differs:
                 return f"{call}: {differs}"
         return ""

@@ -13,7 +13,7 @@ from both import both_ways, ours, randn  # noqa: E402
 
 from gradcli import engine  # noqa: E402
 from gradcli.engine.nn import functional as F  # noqa: E402
-from gradcli.engine.ops.inplace import ONE, SAME_SHAPE, TWO  # noqa: E402
+from gradcli.engine.ops.inplace import OF_ONE, OF_TWO, SAME_SHAPE  # noqa: E402
 from gradcli.errors import AutogradError, OptionError, ShapeError  # noqa: E402
 
 pytestmark = pytest.mark.parity
@@ -156,11 +156,11 @@ def written(lib: Any, name: str, x: Any) -> Any:
     if name in FUNCTIONAL and lib is torch:
         form = getattr(torch.nn.functional, name)
         return form(x, *((0.5, 2.0) if name == "threshold" else ()), inplace=True)
-    second = (x.flip(0).clone(),) if name in TWO else ()
+    second = (x.flip(0).clone(),) if name in OF_TWO else ()
     return getattr(x, f"{name}_")(*((0.5, 2.0) if name == "threshold" else second))
 
 
-@pytest.mark.parametrize("name", [*ONE, *TWO, *SAME_SHAPE])
+@pytest.mark.parametrize("name", [*OF_ONE, *OF_TWO, *SAME_SHAPE])
 def test_forms_in_place_write_what_torch_writes(agree: Any, name: str) -> None:
     x = randn(3, 3).sigmoid()
     if name in BITS:
@@ -174,7 +174,7 @@ def test_forms_in_place_write_what_torch_writes(agree: Any, name: str) -> None:
     assert name == "baddbmm" or found is own
 
 
-@pytest.mark.parametrize("name", [n for n in (*ONE, *TWO, *SAME_SHAPE) if n not in BITS])
+@pytest.mark.parametrize("name", [n for n in (*OF_ONE, *OF_TWO, *SAME_SHAPE) if n not in BITS])
 def test_forms_in_place_are_refused_where_gradients_are_recorded(name: str) -> None:
     x = ours(randn(3, 3).sigmoid(), requires_grad=True) * 1
     with pytest.raises(AutogradError, match="no gradient passes through writing in place"):

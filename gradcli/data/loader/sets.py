@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from gradcli import engine
 from gradcli.data.hashes import look_out
 from gradcli.engine import Generator, Tensor
-from gradcli.engine.argument import checked
+from gradcli.engine.argument import check_arguments
 from gradcli.engine.constructor import checked_constructor
-from gradcli.engine.kind import shown
+from gradcli.engine.kind import format_value
 from gradcli.errors import OptionError, OptionTypeError, RangeError, ShapeError
 from gradcli.wording import quantity
 
@@ -147,11 +147,11 @@ def _positions(what: str, indices: Sequence[int], size: int) -> Tensor:
 
 def _length(dataset: Any) -> int:
     if not hasattr(dataset, "__len__"):
-        raise OptionTypeError(f"a dataset must have a length here, got {shown(dataset)}")
+        raise OptionTypeError(f"a dataset must have a length here, got {format_value(dataset)}")
     return len(dataset)
 
 
-@checked
+@check_arguments
 def random_split(
     dataset: Any,
     lengths: Sequence[int | float],

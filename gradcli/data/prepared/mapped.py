@@ -64,7 +64,7 @@ class Mapping:
         size = self._size()
         if size < self.length:
             raise self._change_error(f"it had {quantity(self.length, 'byte')}, and has {size}")
-        if self.guard.lost:
+        if self.guard.truncated:
             raise self._change_error(
                 f"it was shorter than {quantity(self.length, 'byte')} for a while"
             )

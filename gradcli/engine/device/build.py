@@ -72,11 +72,11 @@ def builder(flags: Sequence[str], link: Sequence[str] = ()) -> cffi.FFI:
     """The extension, compiled with these flags; $CFLAGS comes on top."""
     ffi = cffi.FFI()
     ffi.cdef(declarations() + "const char *gc_build(void);")
-    stated = " ".join([*flags, *os.environ.get("CFLAGS", "").split()])
+    all_flags = " ".join([*flags, *os.environ.get("CFLAGS", "").split()])
     ffi.set_source(
         "gradcli.engine.device._cpu",
         '#include <stdint.h>\n#include "call.h"\n'
-        + BUILD % (json.dumps(source_sha256()), json.dumps(stated)),
+        + BUILD % (json.dumps(source_sha256()), json.dumps(all_flags)),
         sources=sources(),
         depends=headers(),
         include_dirs=[str(CSRC)],

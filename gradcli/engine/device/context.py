@@ -16,7 +16,7 @@ from gradcli.engine.device.place import Device
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def named(name: str, op: str = "to") -> Device | None:
+def device_named(name: str, op: str = "to") -> Device | None:
     """The device of this name, opened; None for the CPU. Errors begin with `op`."""
     return meta.DEVICE if name == META else opened.device(name, op)
 
@@ -51,7 +51,7 @@ class device(str):  # noqa: N801 -- torch's name
         return int(self.partition(":")[2]) if ":" in self else None
 
     def __enter__(self) -> Self:
-        there = named(self, "device")
+        there = device_named(self, "device")
         self._entered.setdefault(get_ident(), []).append((there, place.enter(there)))
         return self
 
@@ -67,7 +67,7 @@ def chosen_by_device(function: F) -> F:
         name = arguments.get("device")
         if name is None:
             return function(*args, **arguments)
-        with place.on(named(name, function.__name__)):
+        with place.on(device_named(name, function.__name__)):
             return function(*args, **arguments)
 
     return cast(F, there)

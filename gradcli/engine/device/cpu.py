@@ -85,8 +85,8 @@ def no_memory(nbytes: int) -> DeviceError:
     )
 
 
-def _held(tensor: Any) -> Any:
-    """A gc_tensor from C as one whose memory goes with it; None where C has none to give."""
+def _owned(tensor: Any) -> Any:
+    """A gc_tensor of C, freed with its last user; None where C gives none."""
     if not tensor:
         return None
     for look in looking:
@@ -97,7 +97,7 @@ def _held(tensor: Any) -> Any:
 def new(shape: Sequence[int], dtype: DType) -> Any:
     """The gc_tensor of a contiguous array in fresh memory, which lives as long; None: no memory."""
     try:
-        return _held(lib.gc_tensor_new(dtype.code, len(shape), shape))
+        return _owned(lib.gc_tensor_new(dtype.code, len(shape), shape))
     except OverflowError:
         return None
 
@@ -114,7 +114,7 @@ def computed(
 
     None where anything is wrong: `run` says what.
     """
-    return _held(
+    return _owned(
         lib.gc_run_new(
             KERNELS[kernel],
             tensors,
@@ -132,22 +132,23 @@ def computed(
 
 def mapped(number: int, dtype: DType, a: Any, b: Any) -> Any:
     """The same by an elementwise kernel of this number; b, which may be NULL, is repeated."""
-    return _held(lib.gc_map_new(number, dtype.code, a, b))
+    return _owned(lib.gc_map_new(number, dtype.code, a, b))
 
 
 def multiplied(a: Any, b: Any, bias: Any) -> Any:
     """The same of a matrix or row with a matrix or column, and a bias or NULL."""
-    return _held(lib.gc_product_new(KERNELS["matmul"], a, b, bias))
+    return _owned(lib.gc_product_new(KERNELS["matmul"], a, b, bias))
 
 
 def borrow(buffer: Any) -> Storage:
     """The memory of a bytes-like object, without a copy; writable only if the object is."""
     view = ffi.from_buffer(buffer)
-    shown = memoryview(buffer)
+    exported = memoryview(buffer)
     # Hold whose memory it is, never a memoryview: Python before 3.11.9 and 3.12.3 crashes when it
     # collects a cycle with one in it (its issue 77894).
-    owner = ffi.from_buffer(shown.obj) if shown.c_contiguous and _whole(shown.obj) else view
-    return Storage(ffi.cast("void *", view), len(view), owner, not shown.readonly)
+    whole = exported.c_contiguous and _whole(exported.obj)
+    owner = ffi.from_buffer(exported.obj) if whole else view
+    return Storage(ffi.cast("void *", view), len(view), owner, not exported.readonly)
 
 
 def _whole(exporter: Any) -> bool:
@@ -329,9 +330,9 @@ def set_isa(name: str) -> bool:
 
 def usable_isas() -> tuple[str, ...]:
     """The instruction sets that this machine has, best first."""
-    chosen = isa()
+    before = isa()
     usable = tuple(name for name in INSTRUCTION_SETS if set_isa(name))
-    set_isa(chosen)
+    set_isa(before)
     return usable
 
 
@@ -340,8 +341,8 @@ def allocated() -> int:
     return int(lib.gc_allocated())
 
 
-def kept() -> int:
-    """Bytes of large blocks that no array holds, for those to come."""
+def spare_bytes() -> int:
+    """Bytes of large blocks that no array uses, kept for the next arrays."""
     return int(lib.gc_kept())
 
 

@@ -13,7 +13,7 @@ from gradcli.dataclass import dataclass
 from gradcli.wording import quantity
 
 CPU = 1  # kDLCPU
-FRESH, USED = b"dltensor", b"used_dltensor"
+FRESH_NAME, USED_NAME = b"dltensor", b"used_dltensor"
 KINDS = {"int": 0, "uint": 1, "float": 2, "bfloat": 4, "bool": 6}
 
 
@@ -64,7 +64,7 @@ def _forget_unused(
     capsule: int,
     is_valid: Any = _api.PyCapsule_IsValid,
     pointer: Any = _api.PyCapsule_GetPointer,
-    name: bytes = FRESH,
+    name: bytes = FRESH_NAME,
     give_back: Any = _give_back,
 ) -> None:
     if is_valid(capsule, name):
@@ -108,7 +108,7 @@ def lend(tensor: Lent, owner: object) -> Any:
     managed.deleter = ctypes.cast(_give_back_c, ctypes.c_void_p)
     address = ctypes.addressof(managed)
     _lent[address] = (managed, sizes, steps, owner)
-    return _api.PyCapsule_New(address, FRESH, ctypes.cast(_forget_unused_c, ctypes.c_void_p))
+    return _api.PyCapsule_New(address, FRESH_NAME, ctypes.cast(_forget_unused_c, ctypes.c_void_p))
 
 
 class Loan:
@@ -118,8 +118,8 @@ class Loan:
         self._deleter: Any = None  # once taken
         self._capsule = capsule
         self._pointer = 0
-        if _api.PyCapsule_IsValid(id(capsule), FRESH):
-            self._pointer = _api.PyCapsule_GetPointer(id(capsule), FRESH)
+        if _api.PyCapsule_IsValid(id(capsule), FRESH_NAME):
+            self._pointer = _api.PyCapsule_GetPointer(id(capsule), FRESH_NAME)
 
     @property
     def usable(self) -> bool:
@@ -144,7 +144,7 @@ class Loan:
 
     def take(self) -> None:
         """From here on the memory is ours to give back."""
-        _api.PyCapsule_SetName(id(self._capsule), USED)
+        _api.PyCapsule_SetName(id(self._capsule), USED_NAME)
         deleter = _Managed.from_address(self._pointer).deleter
         self._deleter = _Deleter(deleter) if deleter else None
 

@@ -23,8 +23,8 @@ class Guard:
             raise DeviceError("too many files are mapped at the same time; join some of them")
 
     @property
-    def lost(self) -> bool:
-        """Whether something was read that the file no longer has, and zeros came in its place."""
+    def truncated(self) -> bool:
+        """Whether a part was read that the file no longer has; zeros came in its place."""
         return bool(lib.gc_guard_lost(self._number))
 
     def take_off(self, unguard: Callable[[int], None] = lib.gc_unguard) -> None:

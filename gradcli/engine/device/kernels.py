@@ -118,7 +118,7 @@ def _kernel(number: int, facts: Any) -> Kernel:
     )
 
 
-def _declared() -> dict[str, Kernel]:
+def _read_facts() -> dict[str, Kernel]:
     kernels: dict[str, Kernel] = {}
     while facts := lib.gc_kernel_facts(len(kernels)):
         kernel = _kernel(len(kernels), facts)
@@ -141,7 +141,7 @@ class Build:
 
 try:
     _youngest = lib.gc_guard  # of the functions
-    FACTS = _declared()
+    FACTS = _read_facts()
     BUILD = Build(*text(lib.gc_build()).split("\n"))
 except AttributeError as error:
     raise DeviceError(

@@ -20,7 +20,7 @@ from gradcli import devices
 from gradcli.engine.device import cpu, place
 from gradcli.engine.device.cpu import Storage
 from gradcli.engine.device.place import Located
-from gradcli.engine.device.program import planned
+from gradcli.engine.device.program import plan_call
 from gradcli.engine.shape import numel
 from gradcli.errors import DeviceError
 
@@ -35,27 +35,27 @@ class Imagined(Storage):
         counted: the bytes that it would take of the memory; none for a file that is mapped.
     """
 
-    __slots__ = ("address", "counted")
+    __slots__ = ("address", "resident")
 
     def __init__(self, device: Meta, nbytes: int, address: int, *, mapped: bool = False) -> None:
         super().__init__(None, nbytes, device=device)
         self.address = address
-        self.counted = 0 if mapped else nbytes
-        device.allocated += self.counted
-        device.mapped += nbytes - self.counted
-        place.opened(device)
+        self.resident = 0 if mapped else nbytes
+        device.allocated += self.resident
+        device.mapped += nbytes - self.resident
+        place.register(device)
         for look in cpu.looking:
             look()
 
-    def count(self, counted: int) -> None:
-        """From now on it takes so many bytes of the memory; the rest is only looked at."""
-        self.device.allocated += counted - self.counted
-        self.device.mapped -= counted - self.counted
-        self.counted = counted
+    def count(self, resident: int) -> None:
+        """Count so many bytes as resident from now on; the rest is only mapped."""
+        self.device.allocated += resident - self.resident
+        self.device.mapped -= resident - self.resident
+        self.resident = resident
 
     def __del__(self) -> None:
-        self.device.allocated -= self.counted
-        self.device.mapped -= self.nbytes - self.counted
+        self.device.allocated -= self.resident
+        self.device.mapped -= self.nbytes - self.resident
         self.device.uses.remove(self.device)
 
 
@@ -98,7 +98,7 @@ class Meta:
         self, kernel: str, arrays: Sequence[Located], sizes: Sequence[int], options: Sequence[float]
     ) -> None:
         """Refuse what the CPU refuses of a call before it computes; and that is all."""
-        planned(kernel, arrays, sizes, options)
+        plan_call(kernel, arrays, sizes, options)
 
     def read(self, storage: Storage, start: int, nbytes: int) -> bytes:
         """There is nothing to read."""

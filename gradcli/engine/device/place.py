@@ -64,11 +64,11 @@ class Device(Protocol):
 _CALLER: Any = object()  # no op is at work: the caller says where fresh memory is made
 _inside: ContextVar[Device | None] = ContextVar("inside", default=_CALLER)
 _default: ContextVar[Device | None] = ContextVar("default", default=None)
-# Those beside the CPU, once for each reason to look for them; looked at in every call.
+# Those beside the CPU, once for each reason to look for them; read in every call.
 devices: list[Device] = []
 
 
-def opened(device: Device) -> None:
+def register(device: Device) -> None:
     """From now on there may be memory that is not the CPU's."""
     devices.append(device)
 
@@ -84,8 +84,8 @@ def fresh() -> Device | None:
     return _default.get() if device is _CALLER else device
 
 
-def asked() -> Device | None:
-    """Where a block says that new tensors are to be made; None for the CPU, and inside an op."""
+def default_device() -> Device | None:
+    """The device of the enclosing block, for new tensors; None for the CPU, and inside an op."""
     return _default.get() if _inside.get() is _CALLER else None
 
 
@@ -94,7 +94,7 @@ def on(device: Device | None) -> Iterator[None]:
     """Make fresh memory on this device inside a `with` block."""
     token = _inside.set(device)
     if device is not None:
-        opened(device)
+        register(device)
     try:
         yield
     finally:
@@ -106,7 +106,7 @@ def on(device: Device | None) -> Iterator[None]:
 def enter(device: Device | None) -> Token[Device | None]:
     """From now on new tensors are made on this device, unless an op is given others."""
     if device is not None:
-        opened(device)
+        register(device)
     return _default.set(device)
 
 

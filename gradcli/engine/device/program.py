@@ -76,7 +76,7 @@ Transfer = tuple[Any, int, Any, int, int]
 Growth = tuple[int, int, int, int, int]  # the fields of gc_growth, see call.h
 
 
-def planned(
+def plan_call(
     kernel: str,
     arrays: Sequence[Located],
     sizes: Sequence[int],
@@ -84,10 +84,10 @@ def planned(
     *,
     wide: bool = False,
 ) -> CallPlan:
-    """The plan of one call, wherever its tensors lie; refuses what the CPU's door refuses.
+    """The plan of one call, wherever its tensors lie; refuses what the CPU refuses.
 
-    With `wide` every byte counts twice, as of the same call in float32: where the door itself knows
-    no bfloat16.
+    With `wide` every byte counts twice, as for the same call in float32: the CPU knows some calls
+    only in float32.
     """
     times = 2 if wide else 1
     tensors = [
@@ -101,9 +101,9 @@ def planned(
         )
         for a in arrays
     ]
-    listed = CallList(1)
-    listed.add(kernel, tensors, sizes, options)
-    return listed.plan()[0]
+    calls = CallList(1)
+    calls.add(kernel, tensors, sizes, options)
+    return calls.plan()[0]
 
 
 def address(storage: Storage) -> int:
@@ -161,25 +161,25 @@ class Compiled:
         self._calls = calls
         error = ffi.new("gc_error *")
         blocks = ffi.new("gc_block[]", [(ffi.cast("void *", at), n) for at, n in scratch] or 1)
-        listed = ffi.new("gc_part[]", list(parts) or 1)
+        parts_in_c = ffi.new("gc_part[]", list(parts) or 1)
         open_to = ffi.new("gc_port[]", list(ports) or 1)
-        made = lib.gc_compile(
+        program = lib.gc_compile(
             calls.structs,
             len(calls.kernels),
-            listed,
+            parts_in_c,
             len(parts),
             open_to,
             len(ports),
             blocks,
             error,
         )
-        if made == ffi.NULL:
+        if program == ffi.NULL:
             raise self._refusal(error)
-        self._program = ffi.gc(made, lib.gc_discard)
+        self._program = ffi.gc(program, lib.gc_discard)
         for number in timed:
             lib.gc_time_call(self._program, number)
         self._error = error
-        self._done = ffi.new("int64_t *")
+        self._steps_done = ffi.new("int64_t *")
         self._growths: tuple[Any, int] = ffi.NULL, 0
 
     def grow(self, growths: Sequence[Growth]) -> None:
@@ -206,15 +206,15 @@ class Compiled:
             feeds.count,
             takes.structs,
             takes.count,
-            self._done,
+            self._steps_done,
             self._error,
         )
         if not status:
             return steps, None
-        refused = self._refusal(self._error)
-        if status in ERRORS_OF_VALUES and isinstance(refused, GradcliError):
-            return int(self._done[0]), refused
-        raise refused
+        refusal = self._refusal(self._error)
+        if status in ERRORS_OF_VALUES and isinstance(refusal, GradcliError):
+            return int(self._steps_done[0]), refusal
+        raise refusal
 
     @property
     def timed(self) -> float:

@@ -45,8 +45,8 @@ def steps(group: Group, parts: int, rows: Mapping[Run, Array], out: Array) -> Se
 def arriving(group: Group, parts: int, out: Array) -> int:
     """Bytes of other ranks' nodes, as far as this one adds them up; small buffers need more."""
     share = width(out.shape[0], group.size)
-    others = (run_ for rank, run_ in enumerate(tree.runs(parts, group.size)) if rank != group.rank)
-    return sum(len(tree.nodes(parts, run_)) for run_ in others) * share * out.dtype.size
+    runs = (run_ for rank, run_ in enumerate(tree.runs(parts, group.size)) if rank != group.rank)
+    return sum(len(tree.nodes(parts, run_)) for run_ in runs) * share * out.dtype.size
 
 
 def stretch(array: Array, low: int, high: int) -> Array:
@@ -69,7 +69,7 @@ def slices(group: Group, parts: int, rows: Mapping[Run, Array], out: Array) -> S
     """As `steps`: directly between all ranks."""
     length, own = out.shape[0], group.rank
     cuts = slices_of(length, group.size)
-    others = [rank for rank in range(group.size) if rank != own]
+    peers = [rank for rank in range(group.size) if rank != own]
     table = {node: stretch(row, *cuts[own]) for node, row in rows.items()}
     sends, receives = [], []
     for rank, run_ in enumerate(tree.runs(parts, group.size)):
@@ -85,8 +85,8 @@ def slices(group: Group, parts: int, rows: Mapping[Run, Array], out: Array) -> S
         *additions({Run(0, parts): share}, table),
         *_exchange(
             group,
-            [_message(rank, share) for rank in others],
-            [_message(rank, stretch(out, *cuts[rank])) for rank in others],
+            [_message(rank, share) for rank in peers],
+            [_message(rank, stretch(out, *cuts[rank])) for rank in peers],
         ),
     ]
 
@@ -108,18 +108,18 @@ def halving(
         keep, give = Run(low, high if whole else half), Run(low if whole else half, high)
         if partner < group.rank:
             keep, give = give, keep
-        own, other = (_block(parts, group.size, rank, distance) for rank in (group.rank, partner))
+        own, theirs = (_block(parts, group.size, rank, distance) for rank in (group.rank, partner))
         sends = [
             _message(partner, stretch(row, give.low - low, give.high - low), tag)
             for tag, row in enumerate(table.values())
         ]
         for node, row in table.items():
             table[node] = stretch(row, keep.low - low, keep.high - low)
-        receives = _receives(partner, tree.nodes(parts, other), keep, out.dtype, table)
+        receives = _receives(partner, tree.nodes(parts, theirs), keep, out.dtype, table)
         there += _exchange(group, sends, receives)
         distance *= 2
         share = stretch(out, *keep)
-        both = tree.nodes(parts, Run(min(own.low, other.low), max(own.high, other.high)))
+        both = tree.nodes(parts, Run(min(own.low, theirs.low), max(own.high, theirs.high)))
         if distance == group.size:
             sums = {Run(0, parts): share}
         else:
@@ -160,7 +160,9 @@ def _receives(
 
 def _exchange(group: Group, sends: Sequence[Message], receives: Sequence[Message]) -> list[Step]:
     """The messages that have bytes, as one step; no step where none has."""
-    sends, receives = ([one for one in some if one.memory] for some in (sends, receives))
+    sends, receives = (
+        [message for message in some if message.memory] for some in (sends, receives)
+    )
     return [partial(group.exchange, sends, receives, WHAT)] if sends or receives else []
 
 

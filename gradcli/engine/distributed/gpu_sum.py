@@ -26,9 +26,9 @@ class GPUSum:
         width = exact.width(length, group.size)
         cuts = exact.slices_of(length, group.size)
         mine = cuts[group.rank]
-        others = [rank for rank in range(group.size) if rank != group.rank]
+        peers = [rank for rank in range(group.size) if rank != group.rank]
         runs = tree.runs(parts, group.size)
-        theirs = [(rank, node) for rank in others for node in tree.nodes(parts, runs[rank])]
+        theirs = [(rank, node) for rank in peers for node in tree.nodes(parts, runs[rank])]
         many, device = mine.high - mine.low, source.device
         self._source = source
         self._received = new(len(theirs) * many, dtype=source.dtype, device=device)
@@ -38,7 +38,7 @@ class GPUSum:
         for i, node in enumerate(tree.nodes(parts, runs[group.rank])):
             row = exact.stretch(source.array, i * length, (i + 1) * length)
             table[node] = exact.stretch(row, *mine)
-            sends += [Piece(rank, exact.stretch(row, *cuts[rank])) for rank in others]
+            sends += [Piece(rank, exact.stretch(row, *cuts[rank])) for rank in peers]
         receives = []
         for i, (rank, node) in enumerate(theirs):
             table[node] = exact.stretch(self._received.array, i * many, (i + 1) * many)

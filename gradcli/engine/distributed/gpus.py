@@ -69,7 +69,7 @@ def _choose(group: Group, device: str) -> Way:
         offer = Offer(_switched_off(), nccl.version(), gpu.driver.uuid())
     except DeviceError:
         offer = Offer(_switched_off() or "NCCL cannot be loaded")
-    offers = [Offer(*one) for one in group.gather_values(offer, _WHAT)]
+    offers = [Offer(*fields) for fields in group.gather_values(offer, _WHAT)]
     why = why_not(group.names, offers)
     if why:
         return _by_host(why)
@@ -78,8 +78,8 @@ def _choose(group: Group, device: str) -> Way:
         own = nccl.Communicator(group)
     except DeviceError as error:
         refusal = error.message
-    refusals = [Offer(one) for one in group.gather_values(refusal, _WHAT)]
-    if own is None or any(one.lack for one in refusals):
+    refusals = [Offer(lack) for lack in group.gather_values(refusal, _WHAT)]
+    if own is None or any(offer.lack for offer in refusals):
         return _by_host(why_not(group.names, refusals))
     gpu.driver.patience = own.wait
     return Way(own, f"gradients travel by NCCL {offer.version}")
@@ -95,15 +95,15 @@ def _by_host(why: str) -> Way:
 
 def why_not(names: Sequence[str], offers: Sequence[Offer]) -> str:
     """Why NCCL does not join what ranks of these names offer; empty where it may."""
-    lacks = [one.lack for one in offers]
+    lacks = [offer.lack for offer in offers]
     first = next(filter(None, lacks), "")
     if first:
         those = [name for name, lack in zip(names, lacks, strict=True) if lack == first]
         return f"{first} on {listed(those) if len(those) < len(names) else 'all ranks'}"
-    for rank, one in enumerate(offers):
-        if one.version != offers[0].version:
-            return f"{names[rank]} has NCCL {one.version}, {names[0]} {offers[0].version}"
-        same = [other for other in range(rank) if offers[other].gpu == one.gpu]
+    for rank, offer in enumerate(offers):
+        if offer.version != offers[0].version:
+            return f"{names[rank]} has NCCL {offer.version}, {names[0]} {offers[0].version}"
+        same = [peer for peer in range(rank) if offers[peer].gpu == offer.gpu]
         if same:
             return f"{names[same[0]]} and {names[rank]} share a GPU"
     return ""

@@ -24,7 +24,7 @@ _LENGTH = struct.Struct("<q")
 # The first looks yield nothing: on a busy machine whoever yields is not back for milliseconds.
 _ALERT_SECONDS = 1e-4
 # Looks that only yield the core: so many seconds, and so many more for each byte on its way,
-# because MPI moves large messages while it is looked at. Then sleeps, longer and longer.
+# because MPI moves large messages while it is polled. Then sleeps, longer and longer.
 _AWAKE_SECONDS, _SECONDS_PER_BYTE, _LONGEST_SLEEP = 0.02, 4e-9, 1e-3
 
 
@@ -256,18 +256,18 @@ class Group(ABC):
         """What each rank gives, in order of ranks; their lengths may differ."""
         head = _LENGTH.pack(len(data)) + data[:_SHORT].ljust(_SHORT, b"\0")
         heads = self._gather(head, [len(head)] * self.size, what)
-        lengths = [_LENGTH.unpack_from(one)[0] for one in heads]
+        lengths = [_LENGTH.unpack_from(head)[0] for head in heads]
         rests = [b""] * self.size
         if max(lengths) > _SHORT:
             rests = self._gather(data[_SHORT:], [max(0, n - _SHORT) for n in lengths], what)
         return [
-            one[_LENGTH.size :][: min(length, _SHORT)] + rest
-            for one, length, rest in zip(heads, lengths, rests, strict=True)
+            head[_LENGTH.size :][: min(length, _SHORT)] + rest
+            for head, length, rest in zip(heads, lengths, rests, strict=True)
         ]
 
     def gather_values(self, value: object, what: str) -> list[Any]:
         """The value of each rank, in order of ranks; what JSON has: tuples arrive as lists."""
-        return [json.loads(one) for one in self.all_gather(json.dumps(value).encode(), what)]
+        return [json.loads(text) for text in self.all_gather(json.dumps(value).encode(), what)]
 
     def _gather(self, data: bytes, lengths: Sequence[int], what: str) -> list[bytes]:
         """Blocks of lengths that all know, in log2(size) rounds: each doubles what a rank has."""
@@ -287,7 +287,7 @@ class Group(ABC):
         return [blocks[rank] for rank in range(self.size)]
 
     def broadcast(self, data: bytes, what: str, source: int = 0) -> bytes:
-        """What rank `source` gives, on all ranks; what the others give is not looked at."""
+        """What rank `source` gives, on all ranks; what the others give is ignored."""
         head = bytearray(_LENGTH.pack(len(data)))
         self.broadcast_into(memoryview(head), what, source)
         body = bytearray(_LENGTH.unpack(head)[0])

@@ -65,10 +65,10 @@ class MPIGroup(Group):
         self._signs_made: list[Any] = []
         self._callers: set[int] = set()
         self._calls_made: list[Any] = []
-        self._statuses: list[Any] = []  # of the requests that were looked at last
+        self._statuses: list[Any] = []  # of the requests that were tested last
         super().__init__(world.rank, [Member("", 0)] * world.size, timeout, note)
         own = f"{os.getpid()} {os.uname().nodename}".encode()
-        members = [one.decode().split(" ", 1) for one in self.all_gather(own, "the start")]
+        members = [text.decode().split(" ", 1) for text in self.all_gather(own, "the start")]
         self.members = tuple(Member(host, int(pid)) for pid, host in members)
 
     def start(self, sends: Sequence[Message], receives: Sequence[Message]) -> list[Any]:
@@ -84,7 +84,7 @@ class MPIGroup(Group):
 
     def open_requests(self, requests: Sequence[Any]) -> list[int]:
         """The numbers of those that have not."""
-        return [number for number, one in enumerate(requests) if not self._is_done(one)]
+        return [number for number, request in enumerate(requests) if not self._is_done(request)]
 
     def _is_done(self, request: Any) -> bool:
         """Whether it came to its end without a fault."""
@@ -98,7 +98,9 @@ class MPIGroup(Group):
         try:
             super().exchange(sends, receives, what)
         except self._mpi.Exception as error:
-            raise self._broken({one.rank for one in (*sends, *receives)}, error, what) from error
+            raise self._broken(
+                {message.rank for message in (*sends, *receives)}, error, what
+            ) from error
 
     def finish(
         self, requests: Sequence[Any], ranks: Sequence[set[int]], nbytes: int, what: str
@@ -109,8 +111,8 @@ class MPIGroup(Group):
         except self._mpi.Exception as error:
             faults = self._faults(error, len(requests))
             numbers = [*faults] or self.open_requests(requests) or range(len(requests))
-            lost = set().union(*(ranks[number] for number in numbers))
-            raise self._broken(lost, next(iter(faults.values()), error), what) from error
+            lost_ranks = set().union(*(ranks[number] for number in numbers))
+            raise self._broken(lost_ranks, next(iter(faults.values()), error), what) from error
 
     def _faults(self, error: Any, count: int) -> dict[int, Any]:
         """The numbers of the requests that broke, as far as MPI says so, with their errors."""
@@ -129,8 +131,8 @@ class MPIGroup(Group):
     def call_out(self) -> None:
         """Send everybody a message without bytes, on lines of its own."""
         if not self._calls_made:
-            others = (rank for rank in range(self.size) if rank != self.rank)
-            self._calls_made = [self._calls.Isend((b"", self._mpi.BYTE), rank) for rank in others]
+            peers = (rank for rank in range(self.size) if rank != self.rank)
+            self._calls_made = [self._calls.Isend((b"", self._mpi.BYTE), rank) for rank in peers]
 
     def callers(self) -> set[int]:
         """The ranks whose message has come."""
@@ -146,10 +148,10 @@ class MPIGroup(Group):
 
     def send_pulse(self) -> None:
         """A message without bytes to everybody; theirs are taken, lest they pile up."""
-        self._signs_made = [one for one in self._signs_made if not one.Test()]
-        others = (rank for rank in range(self.size) if rank != self.rank)
+        self._signs_made = [request for request in self._signs_made if not request.Test()]
+        peers = (rank for rank in range(self.size) if rank != self.rank)
         nothing = (b"", self._mpi.BYTE)
-        self._signs_made += [self._signs.Isend(nothing, rank) for rank in others]
+        self._signs_made += [self._signs.Isend(nothing, rank) for rank in peers]
         self.pulses()
 
     def pulses(self) -> set[int]:
@@ -163,12 +165,12 @@ class MPIGroup(Group):
     def all_reduce(self, source: memoryview, out: memoryview, element: str, what: str) -> None:
         """MPI_Iallreduce, which is told the type: a memoryview is bytes, and it would add those."""
         kind = getattr(self._mpi, _ELEMENTS[element])
-        others = set(range(self.size)) - {self.rank}
+        peers = set(range(self.size)) - {self.rank}
         try:
             request = self._messages.Iallreduce((source, kind), (out, kind), self._mpi.SUM)
-            self.finish([request], [others], len(source), what)
+            self.finish([request], [peers], len(source), what)
         except self._mpi.Exception as error:
-            raise self._broken(others, error, what) from error
+            raise self._broken(peers, error, what) from error
 
     def abort(self, code: int) -> NoReturn:
         """MPI_Abort: the launcher ends all processes, and exits with this code if it can.

@@ -94,24 +94,26 @@ class Communicator:
         """
         self._library = library()
         self._group = group
-        self._lost: LostRankError | None = None
-        one = _ffi.new("ncclUniqueId *")
+        self._failure: LostRankError | None = None
+        unique_id = _ffi.new("ncclUniqueId *")
         if group.rank == 0:
-            _check(self._library.ncclGetUniqueId(one), "an id")
-        data = group.broadcast(bytes(_ffi.buffer(one)), _WHAT)
-        _ffi.memmove(one, data, len(data))
+            _check(self._library.ncclGetUniqueId(unique_id), "an id")
+        data = group.broadcast(bytes(_ffi.buffer(unique_id)), _WHAT)
+        _ffi.memmove(unique_id, data, len(data))
         handle = _ffi.new("ncclComm_t *")
-        _check(self._meet(handle, one[0]), f"a communicator of {quantity(group.size, 'rank')}")
+        _check(
+            self._meet(handle, unique_id[0]), f"a communicator of {quantity(group.size, 'rank')}"
+        )
         self._handle = handle[0]
 
-    def _meet(self, handle: Any, one: Any) -> int:
+    def _meet(self, handle: Any, unique_id: Any) -> int:
         """NCCL's status; it waits for the other ranks without a limit, and in a thread it may."""
         status: list[int] = []
         context, group = driver.cuCtxGetCurrent()[1], self._group
 
         def meet() -> None:
             driver.cuCtxSetCurrent(context)
-            status.append(self._library.ncclCommInitRank(handle, group.size, one, group.rank))
+            status.append(self._library.ncclCommInitRank(handle, group.size, unique_id, group.rank))
 
         meeting = Thread(target=meet, daemon=True)
         meeting.start()
@@ -124,20 +126,20 @@ class Communicator:
         Raises:
             LostRankError: E806, it has not within the group's timeout, and so never will.
         """
-        if self._lost is None:
-            others = set(range(self._group.size)) - {self._group.rank}
+        if self._failure is None:
+            peers = set(range(self._group.size)) - {self._group.rank}
             try:
-                self._group.wait(is_done, lambda: others, 0, exact.WHAT)
+                self._group.wait(is_done, lambda: peers, 0, exact.WHAT)
             except LostRankError as error:
-                self._lost = error
+                self._failure = error
                 raise
         elif not is_done():
-            raise self._lost
+            raise self._failure
 
     def exchange(self, sends: Sequence[Piece], receives: Sequence[Piece]) -> Callable[[int], None]:
         """What queues these messages, all at once; those of two ranks arrive in order."""
         library, handle = self._library, self._handle
-        listed = [
+        calls = [
             (call, *_elements(piece.array), piece.rank, handle)
             for call, pieces in ((library.ncclSend, sends), (library.ncclRecv, receives))
             for piece in pieces
@@ -146,7 +148,7 @@ class Communicator:
 
         def queue(stream: int) -> None:
             _check(library.ncclGroupStart(), "a group")
-            for call, *arguments in listed:
+            for call, *arguments in calls:
                 _check(call(*arguments, _pointer(stream)), "a message")
             _check(library.ncclGroupEnd(), "an exchange")
 

@@ -58,9 +58,9 @@ def _tensor(kind: bytes, data: bytes) -> Tensor:
 
 def _agree(group: Group, tensor: Tensor, op: str) -> None:
     """Refuse tensors of several shapes before their bytes meet."""
-    kinds = [one.decode() for one in group.all_gather(_kind(tensor), op)]
+    kinds = [kind.decode() for kind in group.all_gather(_kind(tensor), op)]
     shapes = [f"{name} {tuple(map(int, sizes))}" for name, *sizes in map(str.split, kinds)]
     rank = other_rank(shapes)
     if rank:
-        first, other = group.names[0], group.names[rank]
-        raise ShapeError(f"{op}: {other} has {shapes[rank]}, {first} has {shapes[0]}")
+        first, second = group.names[0], group.names[rank]
+        raise ShapeError(f"{op}: {second} has {shapes[rank]}, {first} has {shapes[0]}")

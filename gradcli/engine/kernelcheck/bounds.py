@@ -18,6 +18,6 @@ SLOPES = {"tanh_backward": 1e-5}
 
 def bound(kernel: str, families: set[str]) -> float:
     """The bound of a kernel that is launched from modules of these families."""
-    known = [FAMILIES.get(family, DEFAULT) for family in families]
+    family_bounds = [FAMILIES.get(family, DEFAULT) for family in families]
     own = SLOPES.get(kernel, FACTS[kernel].bound)
-    return own or max(known, default=DEFAULT)
+    return own or max(family_bounds, default=DEFAULT)

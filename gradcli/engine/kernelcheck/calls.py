@@ -67,7 +67,7 @@ class Call:
         return f"{self.kernel}({shapes}, sizes={self.sizes}, options={self.options})"
 
 
-def taken(
+def call_of(
     kernel: str,
     arrays: Sequence[Array],
     sizes: Sequence[int],
@@ -93,8 +93,8 @@ def taken(
             blocks[number] = Block(array.dtype, bytes(window))
         offset = array.offset - begin if 0 not in array.shape else 0
         operands.append(Operand(number, offset, array.shape, array.strides, array.dtype))
-    made = tuple(block for block in blocks if block is not None)
-    return Call(kernel, tuple(operands), made, tuple(sizes), tuple(options), source)
+    filled = tuple(block for block in blocks if block is not None)
+    return Call(kernel, tuple(operands), filled, tuple(sizes), tuple(options), source)
 
 
 def _accepted(
@@ -139,10 +139,10 @@ class Collector:
         if not self.wants(kernel) or not _accepted(kernel, arrays, sizes, options):
             return
         self.reached.add(kernel)
-        one = taken(kernel, arrays, sizes, options, self.source)
-        self._kinds[one.key] += 1
-        if self._kinds[one.key] <= self.most:
-            self.calls.setdefault(kernel, []).append(one)
+        recorded = call_of(kernel, arrays, sizes, options, self.source)
+        self._kinds[recorded.key] += 1
+        if self._kinds[recorded.key] <= self.most:
+            self.calls.setdefault(kernel, []).append(recorded)
 
     def outside(
         self,
@@ -174,12 +174,12 @@ class Collector:
         return False
 
     def reading(self) -> None:
-        """Values may be looked at."""
+        """Values may be read."""
 
     def assume(self, owner: object, attribute: str) -> None:
         """Calls are taken one by one, nothing is assumed."""
 
-    def looked(self, owner: object, name: str, fact: Callable[[Any, str], Any]) -> None:
+    def note_read(self, owner: object, name: str, fact: Callable[[Any, str], Any]) -> None:
         """The same."""
 
     def wrote(self, owner: object, name: str) -> None:

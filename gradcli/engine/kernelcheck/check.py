@@ -45,20 +45,20 @@ class Launched:
         self.kernels.add(ready.kernel)
         self._driver.launch(ready)
 
-    def record(self, listed: Sequence[Ready]) -> Replayable:
+    def record(self, launches: Sequence[Ready]) -> Replayable:
         """Make launches ready; that they will run is what they are recorded for."""
-        self.kernels.update(ready.kernel for ready in listed)
-        return self._driver.record(listed)
+        self.kernels.update(ready.kernel for ready in launches)
+        return self._driver.record(launches)
 
 
 @contextmanager
 def counting(gpu: GPU) -> Iterator[set[str]]:
     """The kernels that a device launches inside a `with` block."""
     driver = gpu.driver
-    counted = Launched(driver)
-    gpu.driver = counted
+    counter = Launched(driver)
+    gpu.driver = counter
     try:
-        yield counted.kernels
+        yield counter.kernels
     finally:
         gpu.driver = driver
 
@@ -81,21 +81,21 @@ class DeviceBench(Bench):
 
 def chosen_calls(*, tensor_cores: bool) -> list[Call]:
     """Of all known calls as few as launch every kernel twice."""
-    seen: Counter[str] = Counter()
-    chosen = []
-    for call in _known():
-        kernels = {one.kernel for one in plan_of(call, tensor_cores=tensor_cores).launches}
-        if any(seen[kernel] < EACH for kernel in kernels):
-            seen.update(kernels)
-            chosen.append(call)
-    return chosen
+    counts: Counter[str] = Counter()
+    calls = []
+    for call in _every_call():
+        kernels = {launch.kernel for launch in plan_of(call, tensor_cores=tensor_cores).launches}
+        if any(counts[kernel] < EACH for kernel in kernels):
+            counts.update(kernels)
+            calls.append(call)
+    return calls
 
 
-def _known() -> Iterator[Call]:
-    """The large ones first: of each kernel the first calls are chosen."""
+def _every_call() -> Iterator[Call]:
+    """All known calls, large ones first: `chosen_calls` takes the first of each kernel."""
     for collect in (large_calls, other_calls, plain_calls):
-        for listed in collect(LAUNCHERS.__contains__).values():
-            for call in (*listed, *halved_calls(listed)):
+        for calls in collect(LAUNCHERS.__contains__).values():
+            for call in (*calls, *halved_calls(calls)):
                 # What is drawn in float64 is drawn by no GPU.
                 if not (FACTS[call.kernel].draws and call.has_float64):
                     yield call
@@ -105,12 +105,12 @@ def check_call(call: Call, bench: DeviceBench) -> str:
     """How a device's outcome of a call is not the CPU's; empty where it is."""
     plan = plan_of(call, tensor_cores=bench.driver.tensor_cores)
     want = reference(call, plan)
-    found = bench.run(call)
-    if (found.refused is None) != (want.refused is None):
-        return f"refused {found.refused} instead of {want.refused}"
-    bound = bounds.bound(call.kernel, {one.module.family for one in plan.launches})
-    why = "" if want.refused else difference(found, want, bound)
-    if not why and bench.run(call, recorded=True).blocks != found.blocks:
+    outcome = bench.run(call)
+    if (outcome.refusal is None) != (want.refusal is None):
+        return f"refused {outcome.refusal} instead of {want.refusal}"
+    bound = bounds.bound(call.kernel, {launch.module.family for launch in plan.launches})
+    why = "" if want.refusal else difference(outcome, want, bound)
+    if not why and bench.run(call, recorded=True).blocks != outcome.blocks:
         return "a recorded graph gives other bits"
     return why
 

@@ -24,7 +24,7 @@ def widened_call(call: Call) -> Call:
         Block(float32, array("I", (half << 16 for half in array("H", b.data))).tobytes())
         for b in call.blocks
     )
-    tensors = tuple(replace(one, dtype=float32) for one in call.tensors)
+    tensors = tuple(replace(operand, dtype=float32) for operand in call.tensors)
     return replace(call, blocks=blocks, tensors=tensors)
 
 
@@ -33,6 +33,6 @@ def _halved(call: Call) -> Call:
         Block(bfloat16, array("H", (word >> 16 for word in array("I", b.data))).tobytes())
         for b in call.blocks
     )
-    tensors = tuple(replace(one, dtype=bfloat16) for one in call.tensors)
+    tensors = tuple(replace(operand, dtype=bfloat16) for operand in call.tensors)
     source = f"{call.source}, in bfloat16"
     return replace(call, blocks=blocks, tensors=tensors, options=(), source=source)

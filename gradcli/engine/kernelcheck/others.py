@@ -81,9 +81,9 @@ def _clipped(size: int) -> None:
 def _products(row: str) -> None:
     for batch, m, k, n in PRODUCTS:
         a, b, bias = wave((batch, m, k)), wave((batch, k, n), 1.0, terms=k), wave((n,), 2.0)
-        kept, out = wave((batch, m, n), 3.0), empty((batch, m, n), engine.float32)
+        values, out = wave((batch, m, n), 3.0), empty((batch, m, n), engine.float32)
         none, before = empty((0,), engine.float32), empty((batch, m, n), engine.float32)
-        read = kept.array if FACTS[row].unary_slope else none
+        read = values.array if FACTS[row].unary_slope else none
         sides: list[tuple[Tensor, Tensor, tuple[float, ...]]] = [(a, b, (0.25, 1.5))]
         if row == ROUNDED:
             turned_a = wave((batch, k, m)).transpose(1, 2)
@@ -109,18 +109,18 @@ def _convolutions(row: str) -> None:
         for pre in (before, none):
             tensors = (x.array, weight.array, bias.array, read, pre, out)
             sizes = (*options, 0, cpu.KERNELS[row])
-            for given in ((0.25, 1.5), (0.25, 1.5, 1.0))[: 1 + (row == ROUNDED)]:
-                run("conv2d_forward_then", *tensors, sizes=sizes, options=given)
+            for numbers in ((0.25, 1.5), (0.25, 1.5, 1.0))[: 1 + (row == ROUNDED)]:
+                run("conv2d_forward_then", *tensors, sizes=sizes, options=numbers)
 
 
 def _chain(row: str) -> None:
     """A row on a broadcast input, its result kept and used again."""
     for shape in ((1, 1), (3, 31), (33, 7), (1, 1000)):
         x, y = wave(shape), wave((1, shape[1]), 1.0).expand(shape)
-        none, kept, out = (empty(n, engine.float32) for n in ((0,), shape, shape))
+        none, middle, out = (empty(n, engine.float32) for n in ((0,), shape, shape))
         steps = [Step("mul", (0, 1), 5), Step(row, (5, 5)[: FACTS[row].inputs], 8)]
         steps += [Step("add", (8, 0), 6)]
-        tensors = (x.array, y.array, none, none, none, kept, out, none)
+        tensors = (x.array, y.array, none, none, none, middle, out, none)
         run("chain", *tensors, sizes=packed(steps), options=(0.25, 1.5, 3.0, 4.0))
 
 
@@ -151,9 +151,9 @@ def _long_orders() -> None:
             x.sort(1, descending=size == 5_000)
     for dtype in (engine.int32, engine.uint8):
         (wave((1, 2_500)) * 50 + 100).to(dtype).sort(1)
-    for picked, inner in ((700, 3), (3, 300)):
+    for count, inner in ((700, 3), (3, 300)):
         x = wave((40, inner)).requires_grad_()
-        rows = engine.tensor([i * i % 7 if i % 3 else 11 for i in range(picked)])
+        rows = engine.tensor([i * i % 7 if i % 3 else 11 for i in range(count)])
         y = x.index_select(0, rows)
         y.backward(wave(y.shape, 1.0))
     for way in ("sum", "prod", "amax", "amin"):
@@ -199,7 +199,7 @@ def _casts() -> None:
     engine.full((33,), 1 / 3, dtype=engine.bfloat16)
 
 
-def _turned() -> None:
+def _transposed() -> None:
     for dtype in (engine.bfloat16, *WHOLE):
         for shape in ((40, 70), (2, 33, 65)):
             x = (wave(shape) * 50).to(dtype)
@@ -240,7 +240,7 @@ def _long_windows() -> None:
     engine.adaptive_avg_pool2d(x, (1, 65_537)).sum().backward()
 
 
-OTHERS: dict[str, Callable[[], None]] = {
+CALLERS: dict[str, Callable[[], None]] = {
     "long rows": _long_rows,
     "long orders": _long_orders,
     "added rows": _added_rows,
@@ -248,7 +248,7 @@ OTHERS: dict[str, Callable[[], None]] = {
     "casts": _casts,
     "bits": _bits,
     "ranges": _ranges,
-    "turned matrices of other types": _turned,
+    "turned matrices of other types": _transposed,
     "draws": _draws,
     "adaptive windows beyond 32 bits": _long_windows,
     "large products": tiles.products,
@@ -270,7 +270,7 @@ def other_calls(wants: Callable[[str], bool] = lambda kernel: True) -> dict[str,
     for size in TAILS:
         with collector.listening(f"clipping of {size}"):
             _clipped(size)
-    for name, calls in OTHERS.items():
+    for name, calls in CALLERS.items():
         with collector.listening(name):
             calls()
     for row in BEHIND:

@@ -25,11 +25,11 @@ def reference(call: Call, plan: Plan) -> Outcome:
         return on_cpu(widened_call(call))
     factors = {call.tensors[i].block for i in (0, 1)}
     rounded = [_rounded(b) if k in factors else b for k, b in enumerate(call.blocks)]
-    made = on_cpu(replace(call, blocks=tuple(rounded)))
-    blocks = list(made.blocks)
+    outcome = on_cpu(replace(call, blocks=tuple(rounded)))
+    blocks = list(outcome.blocks)
     for k in factors:  # which the call itself leaves as they are
-        blocks[k] = converted(call.blocks[k], made.types[k])
-    return replace(made, blocks=tuple(blocks))
+        blocks[k] = converted(call.blocks[k], outcome.types[k])
+    return replace(outcome, blocks=tuple(blocks))
 
 
 def on_tensor_cores(plan: Plan) -> bool:

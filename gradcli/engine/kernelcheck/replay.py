@@ -61,7 +61,7 @@ class Outcome:
 
     types: tuple[DType, ...]
     blocks: tuple[bytes, ...]
-    refused: tuple[int, int, int] | None = None
+    refusal: tuple[int, int, int] | None = None
 
     def numbers(self) -> list[Numbers]:
         """The blocks as numbers."""
@@ -77,8 +77,10 @@ def _numbers(data: bytes, dtype: DType) -> Numbers:
 
 def plan_of(call: Call, *, tensor_cores: bool = True) -> Plan:
     """The launches of a call."""
-    seen = [Operand(t.block, t.offset, t.shape, t.strides, on_gpu(t.dtype)) for t in call.tensors]
-    shapes = CallSpec(call.kernel, seen, call.sizes, call.options, tensor_cores)
+    operands = [
+        Operand(t.block, t.offset, t.shape, t.strides, on_gpu(t.dtype)) for t in call.tensors
+    ]
+    shapes = CallSpec(call.kernel, operands, call.sizes, call.options, tensor_cores)
     return LAUNCHERS[call.kernel](shapes)
 
 
@@ -110,13 +112,13 @@ class Bench:
     def module(self, module: KernelModule) -> str:
         """The key of a module, which is loaded when it is first asked for."""
         row = "" if self.whole and module.family == "elementwise" else module.row
-        wanted = module._replace(row=row)
-        if wanted not in self._loaded:
-            self._loaded[wanted] = self._load(wanted)
-        error = self._loaded[wanted]
+        key = module._replace(row=row)
+        if key not in self._loaded:
+            self._loaded[key] = self._load(key)
+        error = self._loaded[key]
         if error is not None:  # compiled once, whatever comes of it
             raise error
-        return str(wanted)
+        return str(key)
 
     def text(self, module: KernelModule) -> str:
         """The text of a module."""
@@ -136,8 +138,8 @@ class Bench:
         """
         plan = plan_of(call, tensor_cores=self.driver.tensor_cores)
         types = tuple(on_gpu(block.dtype) for block in call.blocks)
-        held = [converted(*pair) for pair in zip(call.blocks, types, strict=True)]
-        places = [filled(self.driver, data) for data in held]
+        contents = [converted(*pair) for pair in zip(call.blocks, types, strict=True)]
+        places = [filled(self.driver, data) for data in contents]
         scratch = Place(self.driver.allocate(plan.scratch), 0)
         report = filled(self.driver, bytes(_REPORT.size))
         tensors = [
@@ -152,18 +154,18 @@ class Bench:
             if graph is not None:
                 graph.replay()
             else:
-                for one in ready:
-                    self.driver.launch(one)
+                for launch in ready:
+                    self.driver.launch(launch)
             blocks = [
                 content(self.driver, place, len(data))
-                for place, data in zip(places, held, strict=True)
+                for place, data in zip(places, contents, strict=True)
             ]
-            refused = _REPORT.unpack(content(self.driver, report, _REPORT.size))
+            refusal = _REPORT.unpack(content(self.driver, report, _REPORT.size))
         finally:
             for place in (*places, scratch, report):
                 self.driver.free(place.handle)
-        assert refused[0] in (0, CODE), f"{call.kernel} refused a value as {refused}"
-        return Outcome(types, tuple(blocks), refused[1:] if refused[0] else None)
+        assert refusal[0] in (0, CODE), f"{call.kernel} refused a value as {refusal}"
+        return Outcome(types, tuple(blocks), refusal[1:] if refusal[0] else None)
 
 
 def on_cpu(call: Call, *, in_float64: bool = True) -> Outcome:
@@ -178,16 +180,16 @@ def on_cpu(call: Call, *, in_float64: bool = True) -> Outcome:
     arrays = [
         Array(storages[t.block], t.offset, t.shape, t.strides, types[t.block]) for t in call.tensors
     ]
-    refused = _refused(call, arrays)
+    refusal = _run_on_cpu(call, arrays)
     blocks = [bytes(cpu.window(storage, 0, storage.nbytes)) for storage in storages]
-    return Outcome(types, tuple(blocks), refused)
+    return Outcome(types, tuple(blocks), refusal)
 
 
-def _refused(call: Call, arrays: Sequence[Array]) -> tuple[int, int, int] | None:
-    """Runs the call; what the kernel refused of its values, if anything."""
+def _run_on_cpu(call: Call, arrays: Sequence[Array]) -> tuple[int, int, int] | None:
+    """Run the call; gives the value that the kernel refused, if any."""
     tensors = [array.descriptor for array in arrays]
-    counted = [part for some in (tensors, call.sizes, call.options) for part in (some, len(some))]
-    if not lib.gc_run_kernel(cpu.KERNELS[call.kernel], *counted):
+    arguments = [part for some in (tensors, call.sizes, call.options) for part in (some, len(some))]
+    if not lib.gc_run_kernel(cpu.KERNELS[call.kernel], *arguments):
         return None
     error = lib.gc_last_error()
     if error.status in cpu.ERRORS_OF_VALUES:
@@ -204,17 +206,17 @@ def _largest(numbers: Numbers) -> float:
     return max((abs(x) for x in numbers if abs(x) <= _LARGEST), default=0.0)
 
 
-def difference(found: Outcome, wanted: Outcome, bound: float) -> str:
+def difference(outcome: Outcome, expected: Outcome, bound: float) -> str:
     """Empty where all memory is equal within a share of a block's largest number; else where not.
 
     Whole numbers must be the same ones. bfloat16 may be off by its own rounding too.
     """
-    for k, (mine, theirs) in enumerate(zip(found.numbers(), wanted.numbers(), strict=True)):
+    for k, (mine, theirs) in enumerate(zip(outcome.numbers(), expected.numbers(), strict=True)):
         if mine == theirs:
             continue
-        floating = wanted.types[k].is_floating_point
+        floating = expected.types[k].is_floating_point
         allowed = max(bound * _largest(theirs), _SMALLEST) if floating else 0
-        rounding = _HALF_STEP if found.types[k] is dtypes.bfloat16 else 0.0
+        rounding = _HALF_STEP if outcome.types[k] is dtypes.bfloat16 else 0.0
         for i, (x, w) in enumerate(zip(mine, theirs, strict=True)):
             want = _as_float32(w) if isinstance(w, float) else w
             near = abs(x - want) <= allowed + (abs(want) * rounding if rounding else 0)
@@ -223,10 +225,10 @@ def difference(found: Outcome, wanted: Outcome, bound: float) -> str:
     return ""
 
 
-def worst(found: Outcome, wanted: Outcome) -> float:
+def worst(outcome: Outcome, expected: Outcome) -> float:
     """The largest difference of two outcomes, as a share of the largest number of its block."""
     most = 0.0
-    for mine, theirs in zip(found.numbers(), wanted.numbers(), strict=True):
+    for mine, theirs in zip(outcome.numbers(), expected.numbers(), strict=True):
         errors = [abs(x - w) for x, w in zip(mine, theirs, strict=True) if math.isfinite(x - w)]
         most = max(most, max(errors, default=0.0) / (_largest(theirs) or 1.0))
     return most

@@ -44,36 +44,36 @@ def stepped(x: Tensor) -> Tensor:
 def whole_inputs(sample: Sample, dtype: DType) -> list[Tensor | None]:
     """Whole numbers near 0, which they are not: many ops divide."""
     rng = random.Random(str(sample))
-    made: list[Tensor | None] = []
-    for one in sample.inputs:
-        if one.kind in _OWN_TYPE:
-            made.append(gradcheck.make_input(one, rng, dtype))
+    inputs: list[Tensor | None] = []
+    for spec in sample.inputs:
+        if spec.kind in _OWN_TYPE:
+            inputs.append(gradcheck.make_input(spec, rng, dtype))
             continue
-        numbers = [round(3 * x) or 1 for x in one.numbers(rng)]
+        numbers = [round(3 * x) or 1 for x in spec.numbers(rng)]
         if dtype in (engine.uint8, engine.bool_):
             numbers = [abs(x) for x in numbers]
-        made.append(engine.tensor(numbers, dtype=dtype).reshape(one.shape))
-    return made
+        inputs.append(engine.tensor(numbers, dtype=dtype).reshape(spec.shape))
+    return inputs
 
 
 def resized(sample: Sample) -> Iterator[Sample]:
     """Samples in which one size, wherever it stands, is another: what lies behind round ones."""
-    shapes = {one.shape for one in sample.inputs if one.kind != "none"}
+    shapes = {spec.shape for spec in sample.inputs if spec.kind != "none"}
     if len(shapes) == 1:
         for tail in TAILS:
             yield replace(
-                sample, inputs=tuple(replace(one, shape=(tail,)) for one in sample.inputs)
+                sample, inputs=tuple(replace(spec, shape=(tail,)) for spec in sample.inputs)
             )
-    sizes = {size for one in sample.inputs for size in one.shape[-2:] if size > 1}
+    sizes = {size for spec in sample.inputs for size in spec.shape[-2:] if size > 1}
     for size in sorted(sizes):
         for tail in TAILS:
-            inputs = tuple(_with(one, size, tail) for one in sample.inputs)
-            if all(math.prod(one.shape) <= LARGEST for one in inputs):
+            inputs = tuple(_with(spec, size, tail) for spec in sample.inputs)
+            if all(math.prod(spec.shape) <= LARGEST for spec in inputs):
                 yield replace(sample, inputs=inputs)
 
 
-def _with(one: Input, size: int, tail: int) -> Input:
-    return replace(one, shape=tuple(tail if n == size else n for n in one.shape))
+def _with(spec: Input, size: int, tail: int) -> Input:
+    return replace(spec, shape=tuple(tail if n == size else n for n in spec.shape))
 
 
 def _try(op: Row, sample: Sample, inputs: list[Tensor | None]) -> None:
@@ -123,8 +123,8 @@ def sampled_calls(wants: Callable[[str], bool] = lambda kernel: True) -> dict[st
     """The calls of the wanted kernels, by kernel."""
     collector = Collector(wants)
     for op, sample in _plainest(_on_samples(collector)):
-        for other in resized(sample):
-            _run(collector, op, other)
+        for variant in resized(sample):
+            _run(collector, op, variant)
     return collector.calls
 
 
@@ -150,8 +150,8 @@ def _on_samples(collector: Collector) -> dict[str, list[tuple[int, int, Row, Sam
 
 def _plainest(reached: dict[str, list[tuple[int, int, Row, Sample]]]) -> list[tuple[Row, Sample]]:
     """For each kernel the samples that reach it with the fewest others around it."""
-    chosen: dict[str, tuple[Row, Sample]] = {}
+    plainest: dict[str, tuple[Row, Sample]] = {}
     for ways in reached.values():
         for _, _, op, sample in sorted(ways, key=lambda way: way[:2])[:PLAINEST]:
-            chosen[f"{op.name}{sample}"] = op, sample
-    return list(chosen.values())
+            plainest[f"{op.name}{sample}"] = op, sample
+    return list(plainest.values())

@@ -60,8 +60,8 @@ class _Activation(Module):
     function: ClassVar[str]
     options: ClassVar[tuple[str, ...]]
 
-    def __init_subclass__(cls, **named: object) -> None:
-        super().__init_subclass__(**named)
+    def __init_subclass__(cls, **keywords: object) -> None:
+        super().__init_subclass__(**keywords)
         if in_library(cls):  # a class of a user's own is what it is derived from
             cls.function = vars(cls).get("function", cls.__name__.lower())
             arguments = list(signature(cls.__init__).parameters)[1:]

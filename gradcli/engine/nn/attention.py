@@ -153,10 +153,10 @@ class MultiheadAttention(Module):
         return out if batched else out.squeeze(dim), weights
 
     def _check_inputs(self, query: Tensor, key: Tensor, value: Tensor) -> None:
-        given = (query, key, value)
+        inputs = (query, key, value)
         widths = (self.embed_dim, self.kdim, self.vdim)
         fits = all(
-            x.ndim == query.ndim and x.shape[-1] == w for x, w in zip(given, widths, strict=True)
+            x.ndim == query.ndim and x.shape[-1] == w for x, w in zip(inputs, widths, strict=True)
         )
         if query.ndim not in (2, 3) or not fits or key.shape[:-1] != value.shape[:-1]:
             order = "(batch, steps, width)" if self.batch_first else "(steps, batch, width)"

@@ -39,40 +39,40 @@ class Call:
         self._places: list[int] = []  # of the arguments that want a gradient
         self._arguments = 0
 
-    def entered(self, args: tuple[object, ...]) -> tuple[Any, ...]:
-        """The arguments behind their node."""
-        made, self._places = _behind(_Gate("arguments", self._leave), args)
+    def wrap_arguments(self, args: tuple[object, ...]) -> tuple[Any, ...]:
+        """The arguments, behind a node that calls the hooks."""
+        wrapped, self._places = _behind(_Gate("arguments", self._leave), args)
         self._arguments = len(args)
-        return made
+        return wrapped
 
-    def left(self, result: object) -> Any:
-        """The results behind theirs."""
-        made, _ = _behind(_Gate("results", self._arrive), as_tuple(result))
-        return made if isinstance(result, tuple) else made[0]
+    def wrap_results(self, result: object) -> Any:
+        """The results, behind a node that calls the hooks."""
+        wrapped, _ = _behind(_Gate("results", self._arrive), as_tuple(result))
+        return wrapped if isinstance(result, tuple) else wrapped[0]
 
     def _arrive(self, grads: Tensors) -> Tensors:
         """Hooks that come before see the gradients of the results; what they give goes in."""
         for hook in self._hooks:
             if hook.before:
-                grads = _replaced(hook.function(self._module, tuple(grads)), grads)
+                grads = _replace(hook.function(self._module, tuple(grads)), grads)
         self._arrived = tuple(grads)
         if not self._places:
             self._tell([None] * self._arguments)
         return grads
 
     def _leave(self, grads: Tensors) -> Tensors:
-        """The others see those of the arguments too; what they give goes on."""
+        """Call the hooks with the gradients of all arguments; pass on what they return."""
         full: list[Tensor | None] = [None] * self._arguments
         for place, grad in zip(self._places, grads, strict=True):
             full[place] = grad
-        told = self._tell(full)
-        return [told[place] for place in self._places]
+        changed_grads = self._tell(full)
+        return [changed_grads[place] for place in self._places]
 
     def _tell(self, grads: Tensors) -> Tensors:
         for hook in self._hooks:
             if not hook.before:
-                made = hook.function(self._module, tuple(grads), self._arrived)
-                grads = _replaced(made, grads)
+                result = hook.function(self._module, tuple(grads), self._arrived)
+                grads = _replace(result, grads)
         self._arrived = ()
         return grads
 
@@ -83,10 +83,10 @@ def _behind(gate: _Gate, values: tuple[Any, ...]) -> tuple[tuple[Any, ...], list
     if not places or not graph.recording():
         return values, []
     node = Node(gate, parents_of([values[i] for i in places]), (), len(places))
-    made = list(values)
+    wrapped = list(values)
     for output, i in enumerate(places):
-        made[i] = Tensor(values[i].array, node=node, output=output, alias=True)
-    return tuple(made), places
+        wrapped[i] = Tensor(values[i].array, node=node, output=output, alias=True)
+    return tuple(wrapped), places
 
 
 class _Gate:
@@ -96,11 +96,11 @@ class _Gate:
         self.name = f"backward hook of {what}"
         self._change = change
 
-    def backward(self, grads: Gradients, kept: object) -> Gradients:
-        """The hooks may store what they get, so that they get and give copies."""
-        del kept
-        made = self._change([None if g is None else Tensor(g.copy()) for g in grads])
-        return [None if g is None else g.array.copy() for g in made]
+    def backward(self, grads: Gradients, saved: object) -> Gradients:
+        """Hand copies to the hooks and on from them: hooks may store what they get."""
+        del saved
+        changed_grads = self._change([None if g is None else Tensor(g.copy()) for g in grads])
+        return [None if g is None else g.array.copy() for g in changed_grads]
 
     def backward_recorded(self, node: Node, grads: Tensors) -> Tensors:
         """The same with Tensors."""
@@ -108,19 +108,19 @@ class _Gate:
         return self._change(list(grads))
 
 
-def _replaced(made: object, grads: Tensors) -> Tensors:
-    """What a hook gave in place of some gradients; those where it gave None."""
-    if made is None:
+def _replace(result: object, grads: Tensors) -> Tensors:
+    """The gradients that a hook returned; the old ones where it returned None."""
+    if result is None:
         return grads
-    given = as_tuple(made)
-    if len(given) != len(grads):
+    values = as_tuple(result)
+    if len(values) != len(grads):
         raise ShapeError(
             f"a backward hook must give {quantity(len(grads), 'gradient')} or None, it gave "
-            f"{len(given)}"
+            f"{len(values)}"
         )
-    for new, old in zip(given, grads, strict=True):
+    for new, old in zip(values, grads, strict=True):
         if new is not None and not isinstance(new, Tensor):
             raise DTypeError(f"a backward hook must give Tensors, got {type(new).__name__}")
         if new is not None and old is not None and new.shape != old.shape:
             raise ShapeError(f"a backward hook gave a gradient of {new.shape} for {old.shape}")
-    return given
+    return values

@@ -136,13 +136,13 @@ class RunningNorm(Norm):
         else:
             notes.append(BatchStatistics(self, *own))
 
-    def _check(self, given: Tensor, x: Tensor) -> None:
+    def _check(self, input: Tensor, x: Tensor) -> None:
         """`x` is what was given with a batch."""
-        if given.ndim not in self.ranks or x.shape[1] != self.num_features:
+        if input.ndim not in self.ranks or x.shape[1] != self.num_features:
             ranks = " or ".join(str(rank) for rank in self.ranks)
             raise ShapeError(
                 f"{type(self).__name__}: expects {quantity(ranks, 'dimension')} with "
-                f"{quantity(self.num_features, 'channel')} second, got shape {given.shape}"
+                f"{quantity(self.num_features, 'channel')} second, got shape {input.shape}"
             )
 
 
@@ -176,9 +176,9 @@ class _BatchNorm(RunningNorm):
     @no_grad()
     def _count_batch(self) -> Tensor:
         """The number of batches seen, with this one."""
-        counted = self.num_batches_tracked
-        assert counted is not None
-        return counted.copy_(counted + 1)
+        count = self.num_batches_tracked
+        assert count is not None
+        return count.copy_(count + 1)
 
     def _rate(self) -> Tensor | float:
         """Counts the batch; without a momentum 1 / batches."""

@@ -31,7 +31,7 @@ class _Numbered(ByPosition[Module]):
         self._modules.update(numbered)
 
     def __contains__(self, module: object) -> bool:
-        return any(module is one for one in self)
+        return any(module is child for child in self)
 
     def __delitem__(self, index: int | slice) -> None:
         names = list(self._modules)
@@ -118,11 +118,11 @@ class ModuleList(_Numbered):
     def __repr__(self) -> str:
         """As torch shows it: neighbours that look the same stand in one row."""
         rows, at = [], 0
-        for shown, same in groupby(map(repr, self)):
+        for text, same in groupby(map(repr, self)):
             count = len(list(same))
             title = f"({at})" if count == 1 else f"({at}-{at + count - 1})"
             times = "" if count == 1 else f"{count} x "
-            rows.append(f"{title}: {times}{shown}".replace("\n", "\n  "))
+            rows.append(f"{title}: {times}{text}".replace("\n", "\n  "))
             at += count
         name = type(self).__name__
         return f"{name}(\n  " + "\n  ".join(rows) + "\n)" if rows else f"{name}()"

@@ -44,9 +44,9 @@ class _Conv(Affine):
                 f"{self.in_channels} and out_channels={self.out_channels}"
             )
         if padding_mode not in self.padding_modes:
-            known = " or ".join(map(repr, self.padding_modes))
+            modes = " or ".join(map(repr, self.padding_modes))
             raise OptionError(
-                f"{type(self).__name__}: padding_mode must be {known}, got {padding_mode!r:.60}"
+                f"{type(self).__name__}: padding_mode must be {modes}, got {padding_mode!r:.60}"
             )
         self.kernel_size = self._space.numbers("kernel_size", kernel_size)
         self.stride = self._space.numbers("stride", stride)
@@ -186,17 +186,17 @@ class _Transposed(_Conv):
     def _missing(self, input: Tensor, output_size: Sequence[int]) -> Shape:
         """The output_padding that gives `output_size`."""
         assert not isinstance(self.padding, str)
-        wanted = tuple(output_size)[-self.dims :]
+        sizes = tuple(output_size)[-self.dims :]
         least = self._geometry().spans(input.shape[-self.dims :])
         most = tuple(low + step - 1 for low, step in zip(least, self.stride, strict=True))
-        if len(wanted) != self.dims or any(
-            not low <= size <= high for low, size, high in zip(least, wanted, most, strict=True)
+        if len(sizes) != self.dims or any(
+            not low <= size <= high for low, size, high in zip(least, sizes, most, strict=True)
         ):
             raise ShapeError(
                 f"{type(self).__name__}: output_size {tuple(output_size)} must be from {least} to "
                 f"{most} for input {input.shape}"
             )
-        return tuple(size - low for size, low in zip(wanted, least, strict=True))
+        return tuple(size - low for size, low in zip(sizes, least, strict=True))
 
 
 class ConvTranspose1d(_Transposed):

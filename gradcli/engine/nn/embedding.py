@@ -29,13 +29,13 @@ class Rows(Tensor):
     same values, with fewer products where the table is smaller than what was picked from it.
     """
 
-    __slots__ = ("indices", "made", "table")
+    __slots__ = ("indices", "snapshot", "table")
 
-    def __init__(self, picked: Tensor, indices: Tensor, table: Tensor) -> None:
-        super().__init__(picked.array, node=picked.node, output=picked.output)
+    def __init__(self, rows: Tensor, indices: Tensor, table: Tensor) -> None:
+        super().__init__(rows.array, node=rows.node, output=rows.output)
         self.indices = indices
         self.table = table
-        self.made = self._state()
+        self.snapshot = self._state()
 
     def _state(self) -> tuple[Any, ...]:
         """What tells that any of it was changed in place, or is asked for a gradient of its own."""
@@ -44,10 +44,10 @@ class Rows(Tensor):
 
     def stand(self) -> bool:
         """True while these are still the rows of the table, and worth going back to it for."""
-        if getattr(self, "made", None) is None:  # a copy remembers nothing
+        if getattr(self, "snapshot", None) is None:  # a copy remembers nothing
             return False
         few = 2 * self.table.shape[0] <= self.indices.numel()
-        return few and self.made == self._state()
+        return few and self.snapshot == self._state()
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
@@ -92,9 +92,9 @@ class Embedding(Module):
     @step_by_step
     def forward(self, input: Tensor) -> Tensor:
         """(...) of whole numbers to (..., embedding_dim)."""
-        picked = F.embedding(input, self.weight, self.padding_idx)
+        rows = F.embedding(input, self.weight, self.padding_idx)
         # Beside the table, a row without gradient would get one.
-        return picked if self.padding_idx is not None else Rows(picked, input, self.weight)
+        return rows if self.padding_idx is not None else Rows(rows, input, self.weight)
 
     def extra_repr(self) -> str:
         """As torch shows it."""

@@ -38,7 +38,7 @@ class FunctionModule(Module):
     options: ClassVar[tuple[str, ...]] = ()
     tensors: ClassVar[tuple[str, ...]] = ()
 
-    def __new__(cls, *args: object, **named: object) -> Self:
+    def __new__(cls, *args: object, **keywords: object) -> Self:
         """A module whose tables are there before its fields are set."""
         module = super().__new__(cls)
         Module.__init__(module)

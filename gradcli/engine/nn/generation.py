@@ -108,11 +108,11 @@ def generate_rows(
         cache = KeyValueCache(model, room, cache_dtype, capture) if steps else None
         sampler.see(prompt)
         rows = [list(prompt) for _ in sampler.generators]
-        begun = -1
+        window = -1
         for _ in range(count):
             start = window_start(len(rows[0]), context)
-            if cache is None or start != begun:
-                begun, fresh = start, tensor([row[start:] for row in rows])
+            if cache is None or start != window:
+                window, fresh = start, tensor([row[start:] for row in rows])
                 if cache is not None:
                     cache.clear()
             fresh = sampler(_logits(cache or model, fresh))

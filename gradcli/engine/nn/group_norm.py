@@ -15,7 +15,7 @@ from gradcli.engine.nn import functional as F
 from gradcli.engine.nn.module import Module
 from gradcli.engine.nn.norm import Norm
 from gradcli.engine.nn.steps import step_by_step, unless_last
-from gradcli.engine.shape import checked
+from gradcli.engine.shape import check_shape
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError
 
@@ -72,7 +72,7 @@ class RMSNorm(Norm):
     ) -> None:
         super().__init__()
         sizes = [normalized_shape] if isinstance(normalized_shape, int) else normalized_shape
-        self.normalized_shape = checked(sizes, "RMSNorm")
+        self.normalized_shape = check_shape(sizes, "RMSNorm")
         self.eps = eps
         self.elementwise_affine = elementwise_affine
         self._make(self.normalized_shape, elementwise_affine, False, dtype)

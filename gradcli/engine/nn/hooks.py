@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gradcli.engine.hooks import RemovableHandle, checked, enter
+from gradcli.engine.hooks import RemovableHandle, check_hook, enter
 from gradcli.engine.nn.backward_hooks import BackwardHook, Call
 from gradcli.engine.recompute import checkpoint, checkpoint_sequential
 from gradcli.errors import DTypeError
@@ -40,7 +40,7 @@ class Recompute(NamedTuple):
 
 
 def recompute(module: Module, parts: int = 1) -> RemovableHandle:
-    """Let the module compute on the way back what its gradients need, in place of keeping it."""
+    """Compute what the module's gradients need again in the backward pass, instead of saving it."""
     return enter(module, "_hooks", Recompute(parts))
 
 
@@ -51,7 +51,7 @@ def parts_of(module: Module) -> int:
 
 def register(module: Module, hook: Hook | BackwardHook, prepend: bool) -> RemovableHandle:
     """Enter a hook behind those that are there, or before them."""
-    checked(type(module).__name__, hook.function)
+    check_hook(type(module).__name__, hook.function)
     return enter(module, "_hooks", hook, prepend=prepend)
 
 
@@ -67,13 +67,13 @@ def call(module: Module, args: tuple[object, ...], kwargs: dict[str, object]) ->
     for again in module._hooks:
         if isinstance(again, Recompute):
             forward = partial(again.forward, module)
-    result = forward(*(border.entered(args) if back else args), **kwargs)
+    result = forward(*(border.wrap_arguments(args) if back else args), **kwargs)
     for hook in hooks:
         if not hook.before:
-            given = (module, args, kwargs) if hook.with_kwargs else (module, args)
-            replaced = hook.function(*given, result)
+            arguments = (module, args, kwargs) if hook.with_kwargs else (module, args)
+            replaced = hook.function(*arguments, result)
             result = result if replaced is None else replaced
-    return border.left(result) if back else result
+    return border.wrap_results(result) if back else result
 
 
 def _before(

@@ -7,9 +7,9 @@ from math import ceil, erf, isfinite, sqrt
 from gradcli.devices import META
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import table
-from gradcli.engine.argument import checked
+from gradcli.engine.argument import check_arguments
 from gradcli.engine.graph import no_grad
-from gradcli.engine.kind import Count, NotNegative, Portion, shown
+from gradcli.engine.kind import Count, NotNegative, Portion, format_value
 from gradcli.engine.ops.creation.creation import zeros
 from gradcli.engine.ops.creation.like import empty_like
 from gradcli.engine.ops.random.random import randperm
@@ -30,7 +30,7 @@ _GAINS = {
 }
 
 
-@checked
+@check_arguments
 @no_grad()
 def uniform_(
     tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None
@@ -41,7 +41,7 @@ def uniform_(
     return tensor
 
 
-@checked
+@check_arguments
 @no_grad()
 def normal_(
     tensor: Tensor, mean: float = 0.0, std: NotNegative = 1.0, generator: Generator | None = None
@@ -52,7 +52,7 @@ def normal_(
     return tensor
 
 
-@checked
+@check_arguments
 @no_grad()
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """One number everywhere."""
@@ -60,19 +60,19 @@ def constant_(tensor: Tensor, val: float) -> Tensor:
     return tensor
 
 
-@checked
+@check_arguments
 def zeros_(tensor: Tensor) -> Tensor:
     """0 everywhere."""
     return constant_(tensor, 0)
 
 
-@checked
+@check_arguments
 def ones_(tensor: Tensor) -> Tensor:
     """1 everywhere."""
     return constant_(tensor, 1)
 
 
-@checked
+@check_arguments
 @no_grad()
 def eye_(tensor: Tensor) -> Tensor:
     """1 on the diagonal of a matrix, 0 elsewhere."""
@@ -83,7 +83,7 @@ def eye_(tensor: Tensor) -> Tensor:
     return tensor
 
 
-@checked
+@check_arguments
 @no_grad()
 def dirac_(tensor: Tensor, groups: Count = 1) -> Tensor:
     """1 in the middle of the window from each input channel to its own output, 0 elsewhere.
@@ -104,7 +104,7 @@ def dirac_(tensor: Tensor, groups: Count = 1) -> Tensor:
     return tensor
 
 
-@checked
+@check_arguments
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     """How much wider weights must be for outputs of unit variance after an activation."""
     if nonlinearity == "leaky_relu":
@@ -112,7 +112,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     if nonlinearity not in _GAINS:
         raise OptionError(
             f"calculate_gain: nonlinearity must be one of leaky_relu, {', '.join(_GAINS)}, "
-            f"got {shown(nonlinearity)}"
+            f"got {format_value(nonlinearity)}"
         )
     return _GAINS[nonlinearity]
 
@@ -127,19 +127,19 @@ def fans(tensor: Tensor) -> tuple[int, int]:
 
 def _dimensions(name: str, tensor: Tensor, fitting: tuple[int, ...]) -> None:
     if tensor.ndim not in fitting:
-        wanted = " or ".join(map(str, fitting))
+        counts = " or ".join(map(str, fitting))
         raise ShapeError(
-            f"{name}: the tensor must have {quantity(wanted, 'dimension')}, got {tensor.shape}"
+            f"{name}: the tensor must have {quantity(counts, 'dimension')}, got {tensor.shape}"
         )
 
 
 def _fan(name: str, tensor: Tensor, mode: str) -> int:
     if mode.lower() not in ("fan_in", "fan_out"):
-        raise OptionError(f"{name}: mode must be 'fan_in' or 'fan_out', got {shown(mode)}")
+        raise OptionError(f"{name}: mode must be 'fan_in' or 'fan_out', got {format_value(mode)}")
     return fans(tensor)[mode.lower() == "fan_out"]
 
 
-@checked
+@check_arguments
 def kaiming_uniform_(
     tensor: Tensor,
     a: float = 0.0,
@@ -154,7 +154,7 @@ def kaiming_uniform_(
     return uniform_(tensor, -bound, bound, generator)
 
 
-@checked
+@check_arguments
 def kaiming_normal_(
     tensor: Tensor,
     a: float = 0.0,
@@ -169,7 +169,7 @@ def kaiming_normal_(
     return normal_(tensor, 0.0, std, generator)
 
 
-@checked
+@check_arguments
 def xavier_uniform_(
     tensor: Tensor, gain: float = 1.0, generator: Generator | None = None
 ) -> Tensor:
@@ -180,7 +180,7 @@ def xavier_uniform_(
     return uniform_(tensor, -bound, bound, generator)
 
 
-@checked
+@check_arguments
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Normally distributed with variance 2 gain^2 / (fan_in + fan_out)."""
     if tensor.numel() == 0:
@@ -188,7 +188,7 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | Non
     return normal_(tensor, 0.0, gain * sqrt(2 / sum(fans(tensor))), generator)
 
 
-@checked
+@check_arguments
 @no_grad()
 def trunc_normal_(
     tensor: Tensor,
@@ -248,7 +248,7 @@ def _too_seldom(
     return table.log(luck) > scaled * scaled * -0.5 - peak
 
 
-@checked
+@check_arguments
 @no_grad()
 def sparse_(
     tensor: Tensor, sparsity: Portion, std: NotNegative = 0.01, generator: Generator | None = None
@@ -266,7 +266,7 @@ def sparse_(
     return tensor
 
 
-@checked
+@check_arguments
 @no_grad()
 def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Gain times a matrix with orthonormal rows, or orthonormal columns if there are more rows.
@@ -279,24 +279,24 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None =
     if tensor.numel() == 0:
         return tensor
     rows = tensor.shape[0]
-    drawn = empty_like(tensor).reshape(rows, -1)
-    drawn.normal_(0.0, 1.0, generator=generator)
-    tall = rows >= drawn.shape[1]
-    found = _orthonormal((drawn.t() if tall else drawn).to(dtypes.float64))
-    turned = found.t() if tall else found
-    tensor.copy_((gain * turned).to(tensor.dtype).reshape(tensor.shape))
+    matrix = empty_like(tensor).reshape(rows, -1)
+    matrix.normal_(0.0, 1.0, generator=generator)
+    tall = rows >= matrix.shape[1]
+    basis = _orthonormal((matrix.t() if tall else matrix).to(dtypes.float64))
+    result = basis.t() if tall else basis
+    tensor.copy_((gain * result).to(tensor.dtype).reshape(tensor.shape))
     return tensor
 
 
 def _orthonormal(matrix: Tensor) -> Tensor:
     """Each row without its share in those above, at length 1 (Gram and Schmidt, done twice)."""
-    found = zeros(matrix.shape, dtype=matrix.dtype)
+    basis = zeros(matrix.shape, dtype=matrix.dtype)
     for i in range(matrix.shape[0]):
         row = matrix[i]
         for _ in range(2 if i else 0):
-            row = row - (found[:i] @ row) @ found[:i]
-        found[i] = row / table.sqrt((row * row).sum())
-    return found
+            row = row - (basis[:i] @ row) @ basis[:i]
+        basis[i] = row / table.sqrt((row * row).sum())
+    return basis
 
 
 def weight_and_bias_(weight: Tensor, bias: Tensor | None) -> None:

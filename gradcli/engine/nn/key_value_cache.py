@@ -152,7 +152,7 @@ class KeyValueCache:
         """Memory for so many sequences, and what is replayed with it."""
         self._batch = batch
         self._keys: dict[_Place, tuple[Tensor, Tensor]] = {}
-        self._kept: dict[_Place, Any] = {}  # states, whose memory outlives `clear`
+        self._lasting: dict[_Place, Any] = {}  # states, whose memory outlives `clear`
         self._captured: PlacedCapture | None = None
         self._replace_memory()
 
@@ -216,12 +216,12 @@ class KeyValueCache:
 
     def _kept_state(self, place: _Place, value: Any) -> Any:
         """The value in the memory of the one before: a replay reads and writes it there."""
-        if place not in self._kept:
-            self._kept[place] = value
-        elif not _copied_into(self._kept[place], value):
-            self._kept[place] = value
+        if place not in self._lasting:
+            self._lasting[place] = value
+        elif not _copied_into(self._lasting[place], value):
+            self._lasting[place] = value
             self._replace_memory()
-        return self._kept[place]
+        return self._lasting[place]
 
     # -- where a captured step is (program/placed.py) --------------------------------------------
 

@@ -12,7 +12,7 @@ from gradcli.engine.kind import NotNegative, Whole
 from gradcli.engine.nn import functional as F
 from gradcli.engine.nn.norm import Norm
 from gradcli.engine.nn.steps import step_by_step, unless_last
-from gradcli.engine.shape import checked
+from gradcli.engine.shape import check_shape
 from gradcli.engine.tensor import Tensor
 
 
@@ -35,7 +35,7 @@ class LayerNorm(Norm):
     ) -> None:
         super().__init__()
         sizes = [normalized_shape] if isinstance(normalized_shape, int) else normalized_shape
-        self.normalized_shape = checked(sizes, "LayerNorm")
+        self.normalized_shape = check_shape(sizes, "LayerNorm")
         self.eps = eps
         self.elementwise_affine = elementwise_affine
         self._make(self.normalized_shape, elementwise_affine, bias, dtype)

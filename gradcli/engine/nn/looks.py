@@ -25,11 +25,11 @@ class Table(dict[str, T]):
 
 
 def _telling(plain: Callable[..., object]) -> Callable[..., Any]:
-    def change(self: dict[str, object], *args: object, **named: object) -> Any:
+    def change(self: dict[str, object], *args: object, **keywords: object) -> Any:
         try:
-            return plain(self, *args, **named)
+            return plain(self, *args, **keywords)
         finally:
-            recording.changed()
+            recording.invalidate()
 
     return change
 
@@ -65,7 +65,7 @@ def watched(base: type) -> None:
     def read(self: Any, name: str) -> Any:
         recorder = recording.current()
         if recorder is not None and not name.startswith("__"):
-            recorder.looked(self, name, fact)
+            recorder.note_read(self, name, fact)
         return object.__getattribute__(self, name)
 
     def switch(on: bool) -> None:

@@ -90,7 +90,9 @@ def add_lora(model: Module, names: Iterable[str], rank: int, alpha: float, dropo
 
 def merge_lora(model: Module) -> int:
     """Put a plain Linear in the place of each LoRALinear of a model; gives how many there were."""
-    layers = {name: one for name, one in model.named_modules() if isinstance(one, LoRALinear)}
+    layers = {
+        name: module for name, module in model.named_modules() if isinstance(module, LoRALinear)
+    }
     for name, layer in layers.items():
         _replace(model, name, layer.merged())
     return len(layers)

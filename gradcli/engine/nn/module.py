@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import recording
 from gradcli.engine.constructor import check_library_constructor
-from gradcli.engine.device.context import named
+from gradcli.engine.device.context import device_named
 from gradcli.engine.dtype import DType
 from gradcli.engine.hooks import RemovableHandle
 from gradcli.engine.nn import hooks, state
@@ -47,8 +47,8 @@ class Module:
     _not_saved: set[str]
     _hooks: tuple[hooks.Hook | BackwardHook | hooks.Recompute, ...]
 
-    def __init_subclass__(cls, **named: object) -> None:
-        super().__init_subclass__(**named)
+    def __init_subclass__(cls, **keywords: object) -> None:
+        super().__init_subclass__(**keywords)
         check_library_constructor(cls)
 
     def __init__(self) -> None:
@@ -144,7 +144,7 @@ class Module:
             recorder.wrote(self, name)
         if self.__dict__.get(name, _MISSING) is not value:
             super().__setattr__(name, value)
-            recording.changed()
+            recording.invalidate()
 
     def _set_to_none(self, table: dict[str, Any], name: str, value: object, kind: str) -> None:
         if value is not None:
@@ -169,7 +169,7 @@ class Module:
             self._forget(name)
         else:
             super().__delattr__(name)
-            recording.changed()
+            recording.invalidate()
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self._parameters, *self._buffers, *self._modules})
@@ -206,10 +206,10 @@ class Module:
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
         """The modules directly below, each once."""
-        seen: set[int] = set()
+        ids: set[int] = set()
         for name, module in self._modules.items():
-            if module is not None and id(module) not in seen:
-                seen.add(id(module))
+            if module is not None and id(module) not in ids:
+                ids.add(id(module))
                 yield name, module
 
     def children(self) -> Iterator[Module]:
@@ -220,13 +220,13 @@ class Module:
         self, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Module]]:
         """This module and all below, with dotted names, parents first."""
-        seen: set[int] = set()
+        ids: set[int] = set()
         stack: list[tuple[str, Module]] = [(prefix, self)]
         while stack:
             path, module = stack.pop()
-            if remove_duplicate and id(module) in seen:
+            if remove_duplicate and id(module) in ids:
                 continue
-            seen.add(id(module))
+            ids.add(id(module))
             yield path, module
             below = [
                 (f"{path}.{name}" if path else name, child)
@@ -243,7 +243,9 @@ class Module:
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
         """Parameters with dotted names; a shared one once, under its first name."""
-        return self._named(lambda module: module._parameters, prefix, recurse, remove_duplicate)
+        return self._walk_named(
+            lambda module: module._parameters, prefix, recurse, remove_duplicate
+        )
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """Parameters, each once."""
@@ -253,41 +255,41 @@ class Module:
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
         """Buffers with dotted names, each once."""
-        return self._named(lambda module: module._buffers, prefix, recurse, remove_duplicate)
+        return self._walk_named(lambda module: module._buffers, prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """Buffers, each once."""
         return (buffer for _, buffer in self.named_buffers(recurse=recurse))
 
-    def _named(
+    def _walk_named(
         self,
         table: Callable[[Module], Mapping[str, T | None]],
         prefix: str,
         recurse: bool,
         remove_duplicate: bool,
     ) -> Iterator[tuple[str, T]]:
-        seen: set[int] = set()
+        ids: set[int] = set()
         modules = self.named_modules(prefix, remove_duplicate) if recurse else [(prefix, self)]
         for path, module in modules:
             for name, value in table(module).items():
-                if value is None or (remove_duplicate and id(value) in seen):
+                if value is None or (remove_duplicate and id(value) in ids):
                     continue
-                seen.add(id(value))
+                ids.add(id(value))
                 yield (f"{path}.{name}" if path else name), value
 
     def get_submodule(self, target: str) -> Module:
         """The module of this dotted name; the empty one is this module."""
-        found = dict(self.named_modules(remove_duplicate=False)).get(target)
-        if found is None:
+        module = dict(self.named_modules(remove_duplicate=False)).get(target)
+        if module is None:
             raise OptionError(f"{type(self).__name__} has no module '{target}'")
-        return found
+        return module
 
     def get_parameter(self, target: str) -> Parameter:
         """The parameter of this dotted name."""
-        found = dict(self.named_parameters(remove_duplicate=False)).get(target)
-        if found is None:
+        parameter = dict(self.named_parameters(remove_duplicate=False)).get(target)
+        if parameter is None:
             raise OptionError(f"{type(self).__name__} has no parameter '{target}'")
-        return found
+        return parameter
 
     # -- saving and loading --------------------------------------------------------------------
 
@@ -351,7 +353,7 @@ class Module:
         there.
         """
         if isinstance(dtype, str):
-            there = named(dtype)
+            there = device_named(dtype)
             for tensor in (*self.parameters(), *self.buffers()):
                 state.move(tensor, there)
             return self

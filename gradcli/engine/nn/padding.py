@@ -36,11 +36,11 @@ class _Pad(Module):
     def __init__(self, padding: Padding) -> None:
         super().__init__()
         sides = 2 * self.dims
-        given = (padding,) * sides if isinstance(padding, int) else tuple(padding)
-        if len(given) != sides:
+        numbers = (padding,) * sides if isinstance(padding, int) else tuple(padding)
+        if len(numbers) != sides:
             name = type(self).__name__
             raise OptionError(f"{name}: padding is a number or {sides} of them, got {padding!r}")
-        self.padding = given
+        self.padding = numbers
 
     def forward(self, input: Tensor) -> Tensor:
         """The input with more around it."""

@@ -101,8 +101,8 @@ class ParameterDict(ByName[Parameter]):
 
     def get(self, key: str, default: object = None) -> Any:
         """The parameter of that name, or `default`."""
-        found = self._parameters.get(key)
-        return default if found is None else found
+        parameter = self._parameters.get(key)
+        return default if parameter is None else parameter
 
     def setdefault(self, key: str, default: Any = None) -> Parameter:
         """The parameter of that name, after entering `default` where there was none."""

@@ -66,8 +66,8 @@ class RotaryEmbedding(Module):
 
     def extra_repr(self) -> str:
         """The options."""
-        shown = f"{self.dim}, max_steps={self.max_steps}, base={self.base}"
-        return shown + ("" if self.interleaved else ", interleaved=False")
+        options = f"{self.dim}, max_steps={self.max_steps}, base={self.base}"
+        return options + ("" if self.interleaved else ", interleaved=False")
 
 
 class Positions(StatefulModule):

@@ -118,8 +118,10 @@ class Recurrent(Module):
             outputs = []
             for suffix in self._suffixes(layer):
                 at = len(last[0])
-                made, *ends = self._direction(y, suffix, [s if s is None else s[at] for s in first])
-                outputs.append(made)
+                output, *ends = self._direction(
+                    y, suffix, [s if s is None else s[at] for s in first]
+                )
+                outputs.append(output)
                 for column, end in zip(last, ends, strict=True):
                     column.append(end)
             y = cat(outputs, -1) if len(outputs) > 1 else outputs[0]
@@ -149,24 +151,24 @@ class Recurrent(Module):
                 f"got {input.shape}"
             )
         batch = (input.shape[0 if self.batch_first else 1],) if input.ndim == 3 else ()
-        wanted = (self.num_layers * self.directions, *batch, self.hidden_size)
+        shape = (self.num_layers * self.directions, *batch, self.hidden_size)
         for key, state in zip(self.states, first, strict=True):
-            if state is not None and state.shape != wanted:
+            if state is not None and state.shape != shape:
                 raise ShapeError(
-                    f"{name}: {key} must be {wanted} for input {input.shape}, got {state.shape}"
+                    f"{name}: {key} must be {shape} for input {input.shape}, got {state.shape}"
                 )
 
     def extra_repr(self) -> str:
         """As torch shows it: what is not the default."""
-        shown = {
+        options = {
             "num_layers": (self.num_layers, 1),
             "bias": (self.bias, True),
             "batch_first": (self.batch_first, False),
             "dropout": (self.dropout, 0),
             "bidirectional": (self.bidirectional, False),
         }
-        changed = [f"{key}={value}" for key, (value, usual) in shown.items() if value != usual]
-        return ", ".join([str(self.input_size), str(self.hidden_size), *changed])
+        parts = [f"{key}={value}" for key, (value, usual) in options.items() if value != usual]
+        return ", ".join([str(self.input_size), str(self.hidden_size), *parts])
 
 
 class LSTM(Recurrent):

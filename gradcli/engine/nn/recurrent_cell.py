@@ -59,13 +59,13 @@ def first_states(name: str, hx: object, keys: Sequence[str]) -> list[Tensor | No
     """The first states as a list; None for each where none are given."""
     if hx is None:
         return [None] * len(keys)
-    given = [hx] if len(keys) == 1 else hx
-    if not isinstance(given, Sequence) or [isinstance(s, Tensor) for s in given] != [True] * len(
+    states = [hx] if len(keys) == 1 else hx
+    if not isinstance(states, Sequence) or [isinstance(s, Tensor) for s in states] != [True] * len(
         keys
     ):
-        wanted = "a Tensor" if len(keys) == 1 else "a pair of Tensors (h_0, c_0)"
-        raise DTypeError(f"{name}: hx must be {wanted}, got {type(hx).__name__}")
-    return list(given)
+        expected = "a Tensor" if len(keys) == 1 else "a pair of Tensors (h_0, c_0)"
+        raise DTypeError(f"{name}: hx must be {expected}, got {type(hx).__name__}")
+    return list(states)
 
 
 class _Cell(Module):
@@ -114,10 +114,10 @@ class _Cell(Module):
                 f"{name}: input must be (batch, {self.input_size}) or ({self.input_size},), "
                 f"got {input.shape}"
             )
-        wanted = (*input.shape[:-1], self.hidden_size)
+        shape = (*input.shape[:-1], self.hidden_size)
         for key, state in zip(self.states, first, strict=True):
-            if state is not None and state.shape != wanted:
-                raise ShapeError(f"{name}: {key} must be {wanted}, got {state.shape}")
+            if state is not None and state.shape != shape:
+                raise ShapeError(f"{name}: {key} must be {shape}, got {state.shape}")
         rows = [s if s is None else s.reshape(-1, self.hidden_size) for s in first]
         bias, inner = biases(self.op, self.bias_ih, self.bias_hh)
         sums = linear(input, self.weight_ih, bias)
@@ -128,7 +128,7 @@ class _Cell(Module):
             *rows,
             **self.options(),
         )
-        states = [s.reshape(wanted) for s in last]
+        states = [s.reshape(shape) for s in last]
         return tuple(states) if len(states) > 1 else states[0]
 
     def extra_repr(self) -> str:

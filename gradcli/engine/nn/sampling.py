@@ -50,8 +50,8 @@ class Sampler:
         self.top_p = top_p
         self.repetition_penalty = repetition_penalty
         self._before: list[int] = []
-        self._seen: Tensor | None = None
-        self._picked = capture(self._pick, on_refusal=lambda _: None, eager=not captured)
+        self._used_tokens: Tensor | None = None
+        self._captured_pick = capture(self._pick, on_refusal=lambda _: None, eager=not captured)
 
     def see(self, prompt: Sequence[int]) -> None:
         """These tokens stand before all that are picked, in every row."""
@@ -63,10 +63,10 @@ class Sampler:
         Raises:
             NumericsError: logits are not all finite.
         """
-        if self.repetition_penalty != 1 and self._seen is None:
-            self._seen = zeros(logits.shape[0], logits.shape[-1], dtype=dtypes.bool_)
+        if self.repetition_penalty != 1 and self._used_tokens is None:
+            self._used_tokens = zeros(logits.shape[0], logits.shape[-1], dtype=dtypes.bool_)
             self._see(tensor([self._before] * logits.shape[0], dtype=dtypes.int64))
-        tokens: Tensor = self._picked(logits)
+        tokens: Tensor = self._captured_pick(logits)
         if min(tokens.flatten().tolist()) < 0:
             raise NumericsError("pick: the logits are not all finite, no token can be chosen")
         return tokens
@@ -76,18 +76,18 @@ class Sampler:
         """The tokens; -1 where logits are not all finite."""
         logits = logits[:, -1]
         finite = table.isfinite(logits).all(-1, keepdim=True)
-        if self._seen is not None:
+        if self._used_tokens is not None:
             less, more = logits / self.repetition_penalty, logits * self.repetition_penalty
-            logits = table.where(self._seen, table.where(logits > 0, less, more), logits)
-        tokens = self._drawn(logits) if self.temperature else logits.argmax(-1, keepdim=True)
+            logits = table.where(self._used_tokens, table.where(logits > 0, less, more), logits)
+        tokens = self._draw(logits) if self.temperature else logits.argmax(-1, keepdim=True)
         self._see(tokens)
         return table.where(finite, tokens, -1)
 
     def _see(self, tokens: Tensor) -> None:
-        if self._seen is not None:
-            self._seen.copy_(self._seen.scatter(1, tokens, True))
+        if self._used_tokens is not None:
+            self._used_tokens.copy_(self._used_tokens.scatter(1, tokens, True))
 
-    def _drawn(self, logits: Tensor) -> Tensor:
+    def _draw(self, logits: Tensor) -> Tensor:
         """The first token, by falling logits, whose sum of weights exceeds the draw."""
         if self.top_k is not None and self.top_k < logits.shape[-1]:
             values, order = logits.topk(self.top_k)

@@ -162,8 +162,8 @@ class SelfAttention(StatefulModule):
         if cache is not None:
             k, v = cache.extend(self, k, v)
         y = self._attend(q, k, v)
-        made: Tensor = self.out(y.transpose(1, 2).reshape(batch, steps, width))
-        return made
+        output: Tensor = self.out(y.transpose(1, 2).reshape(batch, steps, width))
+        return output
 
     def _attend(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         """Queries are the last of the steps that have keys."""

@@ -147,7 +147,7 @@ def _may_look(method: str) -> str:
 
 def _other_methods(kind: type, owner: type) -> Iterator[str]:
     """Methods of the class that owns the forward that its subclasses have replaced."""
-    for cls in takewhile(lambda one: one is not owner, kind.__mro__):
+    for cls in takewhile(lambda cls: cls is not owner, kind.__mro__):
         for name, value in vars(cls).items():
             method = callable(value) or isinstance(value, (property, classmethod, staticmethod))
             if method and name not in _HARMLESS and hasattr(owner, name):

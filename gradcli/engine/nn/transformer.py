@@ -23,11 +23,11 @@ Activation = Literal["relu", "gelu"] | Callable[[Tensor], Tensor]
 
 def activation_of(activation: Activation) -> Callable[[Tensor], Tensor]:
     """A function, or the one that 'relu' or 'gelu' names; copies of a layer share it."""
-    named: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
-    chosen = activation if callable(activation) else named[activation]
+    functions: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
+    function = activation if callable(activation) else functions[activation]
 
     def apply(x: Tensor) -> Tensor:
-        return chosen(x)
+        return function(x)
 
     return apply
 

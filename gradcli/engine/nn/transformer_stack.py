@@ -176,7 +176,7 @@ class Transformer(Module):
             src_key_padding_mask=src_key_padding_mask,
             is_causal=src_is_causal,
         )
-        made: Tensor = self.decoder(
+        output: Tensor = self.decoder(
             tgt,
             memory,
             tgt_mask=tgt_mask,
@@ -186,7 +186,7 @@ class Transformer(Module):
             tgt_is_causal=tgt_is_causal,
             memory_is_causal=memory_is_causal,
         )
-        return made
+        return output
 
     @staticmethod
     def generate_square_subsequent_mask(sz: int, dtype: DType = dtypes.float32) -> Tensor:

@@ -74,9 +74,9 @@ def _along(shape: Shape, dims: Shape) -> Along:
         first, last = (dims[0], dims[-1] + 1) if dims else (len(shape), len(shape))
         outer, inner = shapes.numel(shape[:first]), shapes.numel(shape[last:])
         return Along(shape, dims, every, (outer, n, inner), True)
-    kept = tuple(d for d in every if d not in dims)
-    outer = shapes.numel(tuple(shape[d] for d in kept))
-    return Along(shape, dims, kept + dims, (outer, n, 1), False)
+    rest = tuple(d for d in every if d not in dims)
+    outer = shapes.numel(tuple(shape[d] for d in rest))
+    return Along(shape, dims, rest + dims, (outer, n, 1), False)
 
 
 def floats(op: str, x: Array, dtype: DType | None = None) -> Array:
@@ -89,10 +89,10 @@ def floats(op: str, x: Array, dtype: DType | None = None) -> Array:
     return x
 
 
-def match(op: str, x: Array, **others: Array | None) -> None:
-    """Refuse inputs whose element type is another than x's."""
-    for name, other in others.items():
-        if other is not None and other.dtype is not x.dtype:
+def match(op: str, x: Array, **inputs: Array | None) -> None:
+    """Refuse inputs whose element type differs from that of x."""
+    for name, array in inputs.items():
+        if array is not None and array.dtype is not x.dtype:
             raise DTypeError(
-                f"{op}: {name} is {other.dtype.name} and x {x.dtype.name}; both must be the same"
+                f"{op}: {name} is {array.dtype.name} and x {x.dtype.name}; both must be the same"
             )

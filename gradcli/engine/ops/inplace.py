@@ -42,7 +42,7 @@ SAME_SHAPE = [
 
 def _keeps_shape(sample: Sample) -> bool:
     """True where the result is as large as the first input."""
-    first, *rest = (one.shape for one in sample.inputs)
+    first, *rest = (spec.shape for spec in sample.inputs)
     return all(broadcast(shape, first, "in place") == first for shape in rest)
 
 
@@ -62,8 +62,8 @@ def _arithmetic(op: Op[Tensor], input: Tensor, other: Any) -> Tensor:
     """The result of `op` written over the input; at once, where no other memory is in the way."""
     name = f"{op.name}_"
     refuse_recorded(name, input, other)
-    kept, operand = matched(name, input, other)
-    if kept is not input or not input.is_floating_point() or not _apart(input, operand):
+    target, operand = matched(name, input, other)
+    if target is not input or not input.is_floating_point() or not _apart(input, operand):
         return overwrite(name, input, op(input, other))
     writable(input.array, name)
     run(op.name, input.array, operand.array.expand(input.shape), input.array)
@@ -125,8 +125,8 @@ def _operator(
     """
 
     def operator(input: Tensor, other: Any) -> Tensor:
-        wanted = input.requires_grad or (isinstance(other, Tensor) and other.requires_grad)
-        if not (wanted and graph.recording()):
+        needs_gradient = input.requires_grad or (isinstance(other, Tensor) and other.requires_grad)
+        if not (needs_gradient and graph.recording()):
             return write(input, other)
         refuse_view(symbol, input)
         if input.leaf is not None:
@@ -138,7 +138,7 @@ def _operator(
 
     operator.__doc__ = f"The operator {symbol}."
     operator.__dict__["__wrapped__"] = plain  # it takes what the op takes
-    function(f"__i{name}__", called=symbol)(operator)
+    function(f"__i{name}__", label=symbol)(operator)
 
 
 _operator("+=", "add", add_, add)
@@ -158,7 +158,7 @@ def clamp_(input: Tensor, min: Limit = None, max: Limit = None) -> Tensor:
     return overwrite("clamp_", input, clamp(input, min=min, max=max))
 
 
-ONE = [
+OF_ONE = [
     "abs",
     "acos",
     "asin",
@@ -206,7 +206,7 @@ ONE = [
     "selu",
     "threshold",
 ]
-TWO = [
+OF_TWO = [
     "atan2",
     "bitwise_and",
     "bitwise_or",
@@ -236,19 +236,19 @@ PRODUCTS = ["addmm", "baddbmm"]
 def _enter(name: str, samples: Sequence[Sample]) -> None:
     plain = OPS[name]
 
-    def write(input: Tensor, *args: Any, **named: Any) -> Tensor:
-        refuse_recorded(f"{name}_", input, *args, *named.values())
-        return overwrite(f"{name}_", input, plain(input, *args, **named))
+    def write(input: Tensor, *args: Any, **keywords: Any) -> Tensor:
+        refuse_recorded(f"{name}_", input, *args, *keywords.values())
+        return overwrite(f"{name}_", input, plain(input, *args, **keywords))
 
-    declared = plain.hints if isinstance(plain, Op) else hints_of(plain)
+    hints = plain.hints if isinstance(plain, Op) else hints_of(plain)
     first = next(iter(signature(plain).parameters))
     write.__dict__["__wrapped__"] = plain  # it is called in the same way, but on a Tensor
-    write.__dict__["hints"] = {**declared, first: Tensor}
+    write.__dict__["hints"] = {**hints, first: Tensor}
     write.__doc__ = f"The result of `{name}`, written over the input."
     function(f"{name}_", samples=samples, why=IN_PLACE)(write)
 
 
-for _name in (*ONE, *TWO, *SAME_SHAPE):
+for _name in (*OF_ONE, *OF_TWO, *SAME_SHAPE):
     _enter(_name, _samples_of(_name))
 for _name in PRODUCTS:
     _enter(_name, FUNCTIONS[_name].samples[:2])

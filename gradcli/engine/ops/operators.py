@@ -58,7 +58,7 @@ def _enter(symbol: str, operator: Callable[..., object], name: str, doc: str) ->
     """An operator takes what the op takes."""
     operator.__doc__ = doc
     operator.__dict__["__wrapped__"] = OPS[name]
-    function(symbol, called=name)(operator)
+    function(symbol, label=name)(operator)
     if isinstance(OPS[name], Op):  # which checks its arguments itself
         setattr(Tensor, symbol, operator)
 

@@ -26,21 +26,26 @@ class OptionSecond(Op[Tensor]):
     @cached_property
     def _lone(self) -> str:
         """The option in question, if a call needs no other one."""
-        return self._asked[0] if len(self._asked) == 1 else ""
+        return self._required[0] if len(self._required) == 1 else ""
 
     def _bind(
-        self, args: Sequence[Any], named: dict[str, Any]
+        self, args: Sequence[Any], keywords: dict[str, Any]
     ) -> tuple[list[Tensor | None], dict[str, Any]]:
-        if not named and len(args) == len(self.inputs) + 1 and type(args[1]) is int and self._lone:
+        if (
+            not keywords
+            and len(args) == len(self.inputs) + 1
+            and type(args[1]) is int
+            and self._lone
+        ):
             inputs = [args[0], *args[2:]]  # as in most calls
             if _TENSORS.issuperset(map(type, inputs)):
                 return inputs, {self._lone: args[1]}
         # What stands second tells which order a call uses.
         option, behind = next(iter(self.options)), len(self.inputs) + 1
         second = args[1] if len(args) > 1 else None
-        if second is not None and not isinstance(second, Tensor) and option not in named:
+        if second is not None and not isinstance(second, Tensor) and option not in keywords:
             if len(args) < behind:
-                args, named = (args[0], *args[2:]), {**named, option: second}
+                args, keywords = (args[0], *args[2:]), {**keywords, option: second}
             else:
                 args = (args[0], *args[2:behind], second, *args[behind:])
-        return super()._bind(args, named)
+        return super()._bind(args, keywords)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import table
-from gradcli.engine.argument import checked
+from gradcli.engine.argument import check_arguments
 from gradcli.engine.array import Array, copy_into, run
 from gradcli.engine.device import place
 from gradcli.engine.graph import no_grad
@@ -17,7 +17,7 @@ from gradcli.engine.tensor import Tensor
 from gradcli.errors import NumericsError, OptionError
 
 
-@checked
+@check_arguments
 def clip_grad_norm_(
     parameters: Tensor | Iterable[Tensor],
     max_norm: NotNegative,
@@ -31,7 +31,7 @@ def clip_grad_norm_(
     """
     if norm_type != 2.0:
         raise OptionError(f"clip_grad_norm_: norm_type must be 2, got {norm_type}")
-    grads = gradients(_listed("clip_grad_norm_", parameters))
+    grads = gradients(_as_list("clip_grad_norm_", parameters))
     if not grads:
         return zeros(())
     norm, factor = norm_and_factor(grads, max_norm)
@@ -54,11 +54,11 @@ def scale(grads: Iterable[Array], factor: Tensor) -> None:
         grad.storage.version += 1
 
 
-@checked
+@check_arguments
 def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: NotNegative) -> None:
     """Each number of each gradient at most clip_value away from 0."""
-    listed = _listed("clip_grad_value_", parameters)
-    for parameter in listed:
+    tensors = _as_list("clip_grad_value_", parameters)
+    for parameter in tensors:
         if parameter.leaf is not None and parameter.leaf.grad is not None:
             grad = parameter.leaf.grad
             with no_grad():
@@ -66,11 +66,11 @@ def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: NotNegat
             copy_into(grad, near.array)
 
 
-def _listed(owner: str, parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
-    listed = [parameters] if isinstance(parameters, Tensor) else list(parameters)
-    for i, one in enumerate(listed):
-        Kind.of(Tensor).taken_as(owner, f"parameters[{i}]", one)
-    return listed
+def _as_list(owner: str, parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
+    tensors = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+    for i, tensor in enumerate(tensors):
+        Kind.of(Tensor).convert_argument(owner, f"parameters[{i}]", tensor)
+    return tensors
 
 
 def norm_and_factor(grads: Sequence[Array], max_norm: float) -> tuple[Tensor, Tensor]:

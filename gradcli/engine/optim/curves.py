@@ -22,14 +22,14 @@ def power(base: float, exponent: float) -> float:
         return math.inf
 
 
-def half_cosine(start: float, end: float, done: float) -> float:
-    """From start to end along half a cosine, as `done` goes from 0 to 1."""
-    return end + (start - end) / 2 * (1 + math.cos(math.pi * done))
+def half_cosine(start: float, end: float, progress: float) -> float:
+    """From start to end along half a cosine, as `progress` goes from 0 to 1."""
+    return end + (start - end) / 2 * (1 + math.cos(math.pi * progress))
 
 
-def straight(start: float, end: float, done: float) -> float:
-    """From start to end in a straight line, as `done` goes from 0 to 1."""
-    return start + (end - start) * done
+def straight(start: float, end: float, progress: float) -> float:
+    """From start to end in a straight line, as `progress` goes from 0 to 1."""
+    return start + (end - start) * progress
 
 
 Curve = Callable[[float, float, float], float]

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Annotated, Any
 
 from gradcli.engine.array import Array, run
-from gradcli.engine.constructor import Declared, in_library
+from gradcli.engine.constructor import FieldConstructor, in_library
 from gradcli.engine.kind import Bound, Kind, Share
 from gradcli.engine.optim.optimizer import Group, Optimizer
 
@@ -17,21 +17,21 @@ Betas = Annotated[tuple[Share, Share], Bound("two numbers, each in [0, 1)")]
 Call = tuple[str, tuple[float, ...]]  # a kernel, and the options that it reads
 
 
-class DeclaredOptimizer(Declared, Optimizer):
+class DeclaredOptimizer(FieldConstructor, Optimizer):
     """An optimizer of the library: its fields are its options, which groups begin with."""
 
     params: Iterable[Any]
 
-    def __init_subclass__(cls, **named: object) -> None:
-        super().__init_subclass__(**named)
+    def __init_subclass__(cls, **keywords: object) -> None:
+        super().__init_subclass__(**keywords)
         if not in_library(cls):
             return
         take: Callable[..., None] = vars(cls)["__init__"]
 
         @wraps(take)
-        def construct(self: DeclaredOptimizer, *args: object, **named: object) -> None:
+        def construct(self: DeclaredOptimizer, *args: object, **keywords: object) -> None:
             fields = SimpleNamespace()  # in place of self, whose attributes are its user's
-            take(fields, *args, **named)
+            take(fields, *args, **keywords)
             options = {name: getattr(fields, name) for name in cls.hints}
             super().__init__(options.pop("params"), options)
 
@@ -42,7 +42,7 @@ class DeclaredOptimizer(Declared, Optimizer):
     def _check(self, group: Group) -> None:
         """Refuse options that do not fit their declarations; numbers become Python's."""
         for name in self.defaults:
-            group[name] = Kind.of(self.hints[name]).taken_as(self._name, name, group[name])
+            group[name] = Kind.of(self.hints[name]).convert_argument(self._name, name, group[name])
 
 
 class KernelOptimizer(DeclaredOptimizer):

@@ -42,8 +42,8 @@ class Muon(DeclaredOptimizer):
     ns_steps: Steps = 5
     adjust_lr_fn: Literal["original", "match_rms_adamw"] | None = None
 
-    def _check_parameter(self, group: Group, parameter: Any, known: Set[int]) -> None:
-        super()._check_parameter(group, parameter, known)
+    def _check_parameter(self, group: Group, parameter: Any, owned: Set[int]) -> None:
+        super()._check_parameter(group, parameter, owned)
         if parameter.ndim != 2 and not group.get("adamw"):
             raise ShapeError(
                 f"{self._name}: a parameter must be a matrix, got shape {parameter.shape}; "
@@ -56,9 +56,9 @@ class Muon(DeclaredOptimizer):
     ) -> None:
         """One step of one parameter; sgd_step does w -= lr (g + decay w)."""
         g, m, momentum = Tensor(grad), Tensor(state[0]), group["momentum"]
-        moved = m + (1 - momentum) * (g - m)
-        copy_into(state[0], moved.array)
-        aim = g + momentum * (moved - g) if group["nesterov"] else moved
+        average = m + (1 - momentum) * (g - m)
+        copy_into(state[0], average.array)
+        aim = g + momentum * (average - g) if group["nesterov"] else average
         step = orthogonal(aim, group["ns_coefficients"], group["ns_steps"], group["eps"])
         step = (step * _ratio(group["adjust_lr_fn"], *grad.shape)).contiguous()
         run("sgd_step", step.array, hyper, parameter, options=(group["weight_decay"],))
@@ -81,7 +81,7 @@ class MuonAdamW(Muon):
         """Add parameters, with options of their own where given; adamw=True for those of AdamW."""
         if isinstance(param_group, Mapping):
             adamw = param_group.get("adamw", self.defaults["adamw"])
-            if Kind.of(bool).taken_as(self._name, "adamw", adamw):
+            if Kind.of(bool).convert_argument(self._name, "adamw", adamw):
                 names = ("lr", "weight_decay", "eps")
                 own = {name: self.defaults[f"adamw_{name}"] for name in names}
                 param_group = {**own, **param_group}

@@ -10,11 +10,11 @@ from gradcli.engine import dtype as dtypes
 from gradcli.engine import recording, table
 from gradcli.engine.array import Array, copy_into, empty, fill, run, scalar
 from gradcli.engine.device import cpu, place
-from gradcli.engine.device.context import named
-from gradcli.engine.kind import shown
+from gradcli.engine.device.context import device_named
+from gradcli.engine.kind import format_value
 from gradcli.engine.ops.creation.creation import zeros
 from gradcli.engine.tensor import Tensor
-from gradcli.engine.transfer import moved
+from gradcli.engine.transfer import to_device
 from gradcli.errors import DTypeError, OptionError, ShapeError
 from gradcli.wording import quantity
 
@@ -40,7 +40,7 @@ class _Slots:
         self.rows_read = [self.hyper.array.view((2,), (1,), 2 * i) for i in range(len(self.params))]
         self._numbers = cpu.doubles(self.hyper.array.storage)
         self._rate_number = cpu.doubles(self._rate.array.storage)
-        self._taken = False  # the rate comes from a recorded call
+        self._rate_recorded = False  # the rate comes from a recorded call
         self.state = [{name: first(name, p) for name in names} for p in self.params]
 
     def advance(self, active: Sequence[int]) -> None:
@@ -49,10 +49,10 @@ class _Slots:
         if recorder is not None:
             recorder.varies(self, lambda: self)
             recorder.assume(self, "taken_for_granted")
-            if not self._taken:
+            if not self._rate_recorded:
                 self.rows(1)
             self._advance_by_calls(active)
-            self._taken = False
+            self._rate_recorded = False
             return
         rate = float(self.group["lr"])
         for i in active:
@@ -89,12 +89,12 @@ class _Slots:
 
     def undo(self) -> None:
         """Nothing: the calls kept count, and they are undone."""
-        self._taken = False
+        self._rate_recorded = False
 
     def take_rate(self, rate: Array) -> None:
         """Use this learning rate in the captured step, instead of the group's."""
         copy_into(self._rate.array, rate)
-        self._taken = True
+        self._rate_recorded = True
 
 
 class Optimizer:
@@ -110,17 +110,17 @@ class Optimizer:
         if isinstance(params, Tensor):
             raise DTypeError(f"{self._name}: params must be a list of Tensors, got one Tensor")
         if not isinstance(params, Iterable):
-            found = type(params).__name__
+            kind = type(params).__name__
             cure = "; pass its parameters()" if hasattr(params, "parameters") else ""
-            raise DTypeError(f"{self._name}: params must be a list of Tensors, got {found}{cure}")
+            raise DTypeError(f"{self._name}: params must be a list of Tensors, got {kind}{cure}")
         self.defaults = defaults
         self.param_groups: list[Group] = []
         self._groups: list[_Slots] = []
         self._places: dict[int, tuple[_Slots, int]] = {}
-        given = list(params)
-        if not given:
+        items = list(params)
+        if not items:
             raise OptionError(f"{self._name}: got no parameters")
-        groups = given if isinstance(given[0], Mapping) else [{"params": given}]
+        groups = items if isinstance(items[0], Mapping) else [{"params": items}]
         for group in groups:
             self.add_param_group(group)
 
@@ -142,17 +142,20 @@ class Optimizer:
         """Add parameters, with options of their own where given."""
         if not isinstance(param_group, Mapping) or "params" not in param_group:
             raise DTypeError(
-                f"{self._name}: a group must be a dict with 'params', got {shown(param_group)}"
+                f"{self._name}: a group must be a dict with 'params', "
+                f"got {format_value(param_group)}"
             )
         unknown = set(param_group) - {"params", FIRST_RATE, *self.defaults}
         if unknown:
             raise OptionError(
                 f"{self._name}: no option '{min(unknown)}'; it has {', '.join(self.defaults)}"
             )
-        given = param_group["params"]
-        if not isinstance(given, Iterable):
-            raise DTypeError(f"{self._name}: params must be a list of Tensors, got {shown(given)}")
-        params = [given] if isinstance(given, Tensor) else list(given)
+        members = param_group["params"]
+        if not isinstance(members, Iterable):
+            raise DTypeError(
+                f"{self._name}: params must be a list of Tensors, got {format_value(members)}"
+            )
+        params = [members] if isinstance(members, Tensor) else list(members)
         group = {**self.defaults, **param_group, "params": params}
         self._check(group)
         for i, p in enumerate(params):
@@ -165,11 +168,11 @@ class Optimizer:
     def _check(self, group: Group) -> None:
         """Refuse options that cannot be; every subclass has its own."""
 
-    def _check_parameter(self, group: Group, parameter: object, known: Set[int]) -> None:
+    def _check_parameter(self, group: Group, parameter: object, owned: Set[int]) -> None:
         del group
         if not isinstance(parameter, Tensor):
-            found = type(parameter).__name__
-            raise DTypeError(f"{self._name}: a parameter must be a Tensor, got {found}")
+            kind = type(parameter).__name__
+            raise DTypeError(f"{self._name}: a parameter must be a Tensor, got {kind}")
         if not parameter.is_leaf:
             raise OptionError(f"{self._name}: only leaves can be optimized, got an op's result")
         if not parameter.is_floating_point() or not parameter.is_contiguous():
@@ -179,7 +182,7 @@ class Optimizer:
             )
         if not parameter.array.storage.writable:
             raise OptionError(f"{self._name}: a parameter lies in read-only memory; use a clone()")
-        if id(parameter) in known:
+        if id(parameter) in owned:
             raise OptionError(
                 f"{self._name}: a parameter of shape {parameter.shape} is given twice"
             )
@@ -281,11 +284,11 @@ class Optimizer:
 
     def to(self, device: str) -> Self:
         """What is kept for each parameter, moved to a device where the parameters lie."""
-        there = named(device)
+        there = device_named(device)
         for slots in self._groups:
             for state in slots.state:
                 for tensor in state.values():
-                    tensor.array = moved(tensor.array, there)
+                    tensor.array = to_device(tensor.array, there)
         return self
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
@@ -329,10 +332,10 @@ class Optimizer:
         return {name: group[name] for name in names}
 
     def _copies(
-        self, number: object, parameter: Tensor, given: Mapping[str, object]
+        self, number: object, parameter: Tensor, saved: Mapping[str, object]
     ) -> list[tuple[Tensor, Any]]:
         """Pairs (own tensor, new value) of one parameter."""
-        new = {name: value for name, value in given.items() if value is not None}
+        new = {name: value for name, value in saved.items() if value is not None}
         # In torch SGD keeps no step: a momentum that exists means that there was one.
         new.setdefault("step", int(any(name in new for name in self.state_names)))
         state = self._state_of(parameter)

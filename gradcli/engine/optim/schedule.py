@@ -34,8 +34,8 @@ _STATE = ("best", "bad", "resting", "falls")  # of a Patience: what checkpoints 
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
-class _Declared:
-    """Its classes are frozen dataclasses whose arguments go by name and are checked."""
+class _KeywordClass:
+    """Subclasses are frozen dataclasses, whose arguments go by name and are checked."""
 
     def __init_subclass__(cls) -> None:
         if in_library(cls):
@@ -43,7 +43,7 @@ class _Declared:
             checked_constructor(dataclass(frozen=True, kw_only=True, init=init)(cls))
 
 
-class Schedule(_Declared):
+class Schedule(_KeywordClass):
     """The multiplier of the learning rate over a training of `total` steps."""
 
     total: Whole

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakSet
 
 from gradcli.engine import recording, table
-from gradcli.engine.argument import checked
+from gradcli.engine.argument import check_arguments
 from gradcli.engine.autocast import autocast
 from gradcli.engine.fused import composed
 from gradcli.engine.graph import set_grad_enabled
 from gradcli.engine.precision import get_float32_matmul_precision
 from gradcli.engine.program.entry import Entry, Steps, tensors_in
 from gradcli.engine.program.passes import PASSES
-from gradcli.engine.program.values import changed, leaves, rebuilt, same
+from gradcli.engine.program.values import leaves, map_tensors, rebuilt, same
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import CaptureError, GradcliError, OptionError, ShapeError
 
@@ -84,8 +84,8 @@ class Captured:
     @property
     def why_not(self) -> str:
         """Why a signature stays eager; empty when none does."""
-        found = (e.refused for entries in self._entries.values() for e in entries if e.refused)
-        return next(found, "")
+        refusals = (e.refusal for entries in self._entries.values() for e in entries if e.refusal)
+        return next(refusals, "")
 
     @property
     def programs(self) -> list[Program | DeviceProgram]:
@@ -137,7 +137,7 @@ class Captured:
     def _eagerly(self, args: Sequence[object]) -> Any:
         """What the step gives, copied: it may be memory that the next step changes."""
         inside = recording.current() is not None  # its results are values of the step around it
-        return changed(self._step(*args), lambda t: (t if inside else t.detach()).clone())
+        return map_tensors(self._step(*args), lambda t: (t if inside else t.detach()).clone())
 
     def _led(self, args: Sequence[object], tensors: Sequence[Tensor] = (), first: int = 0) -> Any:
         """What a replay or a recording gives, in the turn of this thread; or `_AS_IT_IS`.
@@ -188,8 +188,8 @@ class Captured:
         for entries in self._entries.values():
             self._drop(entries, [entry for entry in entries if entry.outlived()])
 
-    def _drop(self, entries: list[Entry], gone: Sequence[Entry]) -> None:
-        for entry in gone:
+    def _drop(self, entries: list[Entry], outdated: Sequence[Entry]) -> None:
+        for entry in outdated:
             self._unused += entry.pending
             self._broken = entry.broken or self._broken
             entries.remove(entry)
@@ -212,10 +212,10 @@ class Captured:
                 else f"the step is not captured for more than {MAX_PROGRAMS} kinds of arguments; "
                 "pass numbers that change as tensors"
             )
-        return Entry([], refused="too many kinds of arguments")
+        return Entry([], refusal="too many kinds of arguments")
 
     def _record(self, entry: Entry, args: Sequence[object]) -> Any:
-        if entry.refused:
+        if entry.refusal:
             return _AS_IT_IS
         began = time.perf_counter()
         try:
@@ -239,14 +239,14 @@ _all: WeakSet[Captured] = WeakSet()
 
 
 def _after_fork() -> None:
-    for one in _all:
-        one.begin_in_child()
+    for captured in _all:
+        captured.begin_in_child()
 
 
 os.register_at_fork(after_in_child=_after_fork)
 
 
-@checked
+@check_arguments
 def capture(
     step: Callable[..., Any],
     *,
@@ -262,11 +262,11 @@ def capture(
     runs eagerly as before, and `on_refusal` is told why (by default with a warning). With `eager`
     nothing is captured at all.
     """
-    chosen = tuple(passes)
-    for name in chosen:
+    names = tuple(passes)
+    for name in names:
         if not isinstance(name, str) or name not in PASSES:
             raise OptionError(f"capture: no pass {name!r:.60}; passes are {', '.join(PASSES)}")
-    return Captured(step, chosen, on_refusal or _warn, eager)
+    return Captured(step, names, on_refusal or _warn, eager)
 
 
 def _warn(why: str) -> None:

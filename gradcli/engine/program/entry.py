@@ -59,7 +59,7 @@ class Entry:
     outputs: list[Array] = field(default_factory=list)
     private: list[int] = field(default_factory=list)
     loans: list[list[weakref.ref[Storage]]] = field(default_factory=list)
-    refused: str = ""
+    refusal: str = ""
     transfers: tuple[Transfers, Transfers] | None = None
     recorder: ClassVar[type[Recording]] = Recording
 
@@ -79,9 +79,11 @@ class Entry:
 
     @property
     def broken(self) -> str:
-        """An attribute of a module that is another now than it was."""
-        known = self.recording
-        return str(known.broken) if known is not None and known.broken is not None else ""
+        """The attribute of a module that has changed since; empty without one."""
+        recording = self.recording
+        return (
+            str(recording.broken) if recording is not None and recording.broken is not None else ""
+        )
 
     def outlived(self) -> bool:
         """Look again at what may have changed: true where tensors or modules were replaced."""
@@ -92,7 +94,7 @@ class Entry:
 
     def refuse(self, why: str) -> None:
         """This signature stays eager."""
-        self.refused, self.recording, self.inputs = why, None, []
+        self.refusal, self.recording, self.inputs = why, None, []
 
     # Recording.
 
@@ -128,7 +130,7 @@ class Entry:
     def _recorded(self, step: Callable[..., object], args: Sequence[object]) -> Recording:
         lent = [_lent(array) for array in self.inputs]
         loans = iter(lent)
-        copies = [_copied(a, next(loans)) if isinstance(a, Tensor) else a for a in args]
+        copies = [_lend(a, next(loans)) if isinstance(a, Tensor) else a for a in args]
         recorded = self.recorder()
         try:
             with recording.to(recorded):
@@ -145,14 +147,14 @@ class Entry:
 
     def _compile(self, recorded: Recording, passes: Sequence[str]) -> str:
         """Make the program, and let it prove itself: why it could not, or nothing."""
-        changed = {v.buffer for call in recorded.calls for v in call.outputs if v.buffer.kept}
+        buffers = {v.buffer for call in recorded.calls for v in call.outputs if v.buffer.kept}
         cpu.trim()  # the eager step's memory, before the program takes its own
         try:
             program = self._program(recorded, passes)
         except CaptureError as error:
             return error.message
-        after = {b: copy(b.storage) for b in changed if b.storage is not None}
-        _put_back({b: b.before for b in changed if b.before is not None})
+        after = {b: copy(b.storage) for b in buffers if b.storage is not None}
+        _put_back({b: b.before for b in buffers if b.before is not None})
         program.prove()
         wrong = [b for b, data in after.items() if b.storage and copy(b.storage) != data]
         if wrong:
@@ -171,43 +173,46 @@ class Entry:
     # Replaying.
 
     def one_step(self, program: Program | DeviceProgram, args: Sequence[object]) -> Any:
-        """One step; what it copies in and out is listed once, and aimed anew each time."""
-        given = [a.array.contiguous() for a in args if isinstance(a, Tensor)]
+        """One step; its list of copies is made once and gets new addresses each time."""
+        arguments = [a.array.contiguous() for a in args if isinstance(a, Tensor)]
         if not isinstance(program, Program):
-            results = program.one_step(self.inputs, given, self.outputs)
+            results = program.one_step(self.inputs, arguments, self.outputs)
             return rebuilt(self.pattern, [Tensor(array) for array in results])
-        made = [empty(array.shape, array.dtype) for array in self.outputs]
+        results = [empty(array.shape, array.dtype) for array in self.outputs]
         if self.transfers is None:
-            self.transfers = feeds_from(given, self.inputs), takes_into(self.outputs, made, False)
+            self.transfers = (
+                feeds_from(arguments, self.inputs),
+                takes_into(self.outputs, results, False),
+            )
         feeds, takes = self.transfers
-        for i, array in enumerate(given):
+        for i, array in enumerate(arguments):
             feeds.set_source(i, array.place)
-        alias_large(self.private, program, feeds, self.inputs, given)
-        for i, array in enumerate(made):
+        alias_large(self.private, program, feeds, self.inputs, arguments)
+        for i, array in enumerate(results):
             takes.set_target(i, array.storage.data)
         _, error = program.replay(1, feeds, takes)
         if error is not None:
             raise error
-        return rebuilt(self.pattern, [Tensor(array) for array in made])
+        return rebuilt(self.pattern, [Tensor(array) for array in results])
 
     def steps(
         self, program: Program | DeviceProgram, tensors: Sequence[Tensor], first: int
     ) -> Steps:
         """A step for each row of the tensors from `first` on, their outputs stacked."""
         count = tensors[0].shape[0] - first
-        given = [tensor[first:].array.contiguous() for tensor in tensors]
+        arguments = [tensor[first:].array.contiguous() for tensor in tensors]
         if not isinstance(program, Program):
-            results, whole, error = program.steps(self.inputs, given, self.outputs, count)
+            results, whole, error = program.steps(self.inputs, arguments, self.outputs, count)
             return Steps(rebuilt(self.pattern, [Tensor(a) for a in results]), whole, error)
-        made = [empty((count, *array.shape), array.dtype) for array in self.outputs]
-        feeds, takes = feeds_from(given, self.inputs), takes_into(self.outputs, made, True)
-        alias_large(self.private, program, feeds, self.inputs, given)
-        done, error = program.replay(count, feeds, takes)
+        results = [empty((count, *array.shape), array.dtype) for array in self.outputs]
+        feeds, takes = feeds_from(arguments, self.inputs), takes_into(self.outputs, results, True)
+        alias_large(self.private, program, feeds, self.inputs, arguments)
+        count_done, error = program.replay(count, feeds, takes)
         if error is not None:
-            for array, into in zip(self.outputs, made, strict=True):
-                copy_into(into.view(array.shape, array.strides, done * array.numel), array)
-            made = [Tensor(array)[: done + 1].array for array in made]
-        return Steps(rebuilt(self.pattern, [Tensor(array) for array in made]), done, error)
+            for array, into in zip(self.outputs, results, strict=True):
+                copy_into(into.view(array.shape, array.strides, count_done * array.numel), array)
+            results = [Tensor(array)[: count_done + 1].array for array in results]
+        return Steps(rebuilt(self.pattern, [Tensor(array) for array in results]), count_done, error)
 
 
 def program_of(
@@ -255,7 +260,7 @@ def _handed_over(
     return [weakref.ref(array.storage) for array in lent]
 
 
-def _copied(argument: Tensor, lent: Array) -> Tensor:
+def _lend(argument: Tensor, lent: Array) -> Tensor:
     """The program's copy of an argument."""
     if argument.requires_grad:
         raise CaptureError(

@@ -34,7 +34,7 @@ _LARGE = 1 << 16  # bytes that are not packed with others to be sent
 Moves = Sequence[tuple[Array, Array]]  # (to, from), whole arrays
 
 
-class _Sent:
+class _Piece:
     """A piece of the CPU's memory as the GPU sees it."""
 
     def __init__(self, storage: Storage, low: int, high: int, dtype: DType) -> None:
@@ -59,10 +59,10 @@ class _Block:
     memory: Memory
 
     def __init__(self) -> None:
-        self.pieces: list[_Sent] = []
+        self.pieces: list[_Piece] = []
         self.nbytes = 0
 
-    def add(self, piece: _Sent) -> None:
+    def add(self, piece: _Piece) -> None:
         """Another one at its end."""
         piece.at = self.nbytes
         self.pieces.append(piece)
@@ -90,17 +90,17 @@ class DeviceProgram:
         _keep_what_is_sent(self.calls)
         self._host = Program(alone, recording)
         self._inputs = {id(array.storage) for array in inputs}
-        written = {v.buffer for call in alone for v in call.outputs}
+        written_on_host = {v.buffer for call in alone for v in call.outputs}
         owned = {id(source.varying().storage) for _, source in recording.varying.values()}
         self._changing, self._large, self._constant = _Block(), _Block(), _Block()
-        self._sent = self._pieces(written, owned)
+        self._pieces_of = self._pieces(written_on_host, owned)
         for block in (self._changing, self._large, self._constant):
             block.memory = gpu.allocate(block.nbytes)
         if self._large.pieces:
             gpu.stage(self._large.nbytes)
         self._waited = 0.0
         self._plans = [
-            Plan() if call.function else gpu.planned(self._shapes(call)) for call in self.calls
+            Plan() if call.function else gpu.plan_call(self._shapes(call)) for call in self.calls
         ]
         self.plans = [CallPlan(1, (1,), p.scratch, 0, 1) for p in self._plans]
         parts = schedule.waves(self.calls, self.plans)
@@ -112,7 +112,7 @@ class DeviceProgram:
             self._send()
             self._sections = self._record([part.call for part in parts])
         outputs = (v.buffer.storage for call in self.calls for v in call.outputs)
-        self._changed = list({id(s): s for s in outputs if s is not None}.values())
+        self._outputs = list({id(s): s for s in outputs if s is not None}.values())
 
     # -- what is made ready once ---------------------------------------------------------------
 
@@ -126,22 +126,24 @@ class DeviceProgram:
         """For how long the gathering of samples on the CPU kept the steps from going on."""
         return self._waited
 
-    def _pieces(self, written: set[Buffer], owned: set[int]) -> dict[Buffer, tuple[_Block, _Sent]]:
+    def _pieces(
+        self, written_on_host: set[Buffer], owned: set[int]
+    ) -> dict[Buffer, tuple[_Block, _Piece]]:
         views: dict[Buffer, list[View]] = {}
         for call in _kernel_calls(self.calls):
             for view in call.views:
                 if not _there(view):
                     views.setdefault(view.buffer, []).append(view)
         pieces = {}
-        for buffer, seen in views.items():
+        for buffer, uses in views.items():
             storage = buffer.storage
             assert storage is not None, "what is sent has been kept"
-            size = seen[0].dtype.size
-            low = min(view.extent[0] for view in seen) // size
-            high = max(view.extent[1] for view in seen) // size
-            piece = _Sent(storage, low, high, seen[0].dtype)
+            size = uses[0].dtype.size
+            low = min(view.extent[0] for view in uses) // size
+            high = max(view.extent[1] for view in uses) // size
+            piece = _Piece(storage, low, high, uses[0].dtype)
             block = self._constant
-            if buffer in written or id(storage) in owned or id(storage) in self._inputs:
+            if buffer in written_on_host or id(storage) in owned or id(storage) in self._inputs:
                 block = self._changing if piece.nbytes < _LARGE else self._large
             block.add(piece)
             pieces[buffer] = block, piece
@@ -155,8 +157,8 @@ class DeviceProgram:
 
     def _place(self, view: View) -> Place:
         storage = view.buffer.storage
-        if view.buffer in self._sent:
-            block, piece = self._sent[view.buffer]
+        if view.buffer in self._pieces_of:
+            block, piece = self._pieces_of[view.buffer]
             at = piece.at + (view.offset - piece.low) * on_device(view.dtype).size
             return Place(block.memory.handle, at)
         offset = view.offset * on_device(view.dtype).size
@@ -169,7 +171,7 @@ class DeviceProgram:
         call, plan = self.calls[number], self._plans[number]
         places = [self._place(view) for view in call.views]
         scratch = Place(self._arena.handle, self.layout.scratch.get(number, 0))
-        return [self.gpu.ready(call.kernel, one, places, scratch) for one in plan.launches]
+        return [self.gpu.ready(call.kernel, launch, places, scratch) for launch in plan.launches]
 
     def _record(self, order: Sequence[int]) -> list[tuple[Replayable, Call | None]]:
         """What is queued with one launch, and the call of a function behind it, if there is one."""
@@ -217,11 +219,11 @@ class DeviceProgram:
             recorded.replay()
             if call is not None and call.function is not None:
                 self._wait()
-                put = next(rest, None)
-                if put is None:
+                put_results = next(rest, None)
+                if put_results is None:
                     outside.run(call.function, *map(_arrays, (call.inputs, call.outputs)))
                 else:
-                    put()
+                    put_results()
 
     def _wait(self) -> None:
         """Until all that is queued has run; raises what kernels have refused."""
@@ -230,13 +232,13 @@ class DeviceProgram:
 
     def replay(self, feeds: Moves, takes: Moves) -> GradcliError | None:
         """One step, queued; what ended it: the CPU's part of it, or a function."""
-        for own, given in feeds:
-            self._move(own, given)
+        for own, source in feeds:
+            self._move(own, source)
         error = self._compute_on_host()
         if error is not None:
             return error
         self._send()
-        for storage in self._changed:
+        for storage in self._outputs:
             storage.version += 1
         try:
             self._queue()
@@ -272,11 +274,11 @@ class DeviceProgram:
             copy_into(to, source)
 
     def one_step(
-        self, inputs: Sequence[Array], given: Sequence[Array], outputs: Sequence[Array]
+        self, inputs: Sequence[Array], arguments: Sequence[Array], outputs: Sequence[Array]
     ) -> list[Array]:
         """One step; its results in memory of their own."""
         results = [empty_beside(array) for array in outputs]
-        feeds, takes = zip(inputs, given, strict=True), zip(results, outputs, strict=True)
+        feeds, takes = zip(inputs, arguments, strict=True), zip(results, outputs, strict=True)
         with self.gpu.lock:
             error = self.replay(list(feeds), list(takes))
         if error is not None:
@@ -286,7 +288,7 @@ class DeviceProgram:
     def steps(
         self,
         inputs: Sequence[Array],
-        given: Sequence[Array],
+        arguments: Sequence[Array],
         outputs: Sequence[Array],
         count: int,
     ) -> tuple[list[Array], int, GradcliError | None]:
@@ -298,17 +300,17 @@ class DeviceProgram:
         results = [_rows_beside(array, count) for array in outputs]
         with self.gpu.lock:
             for i in range(count):
-                own_rows = zip(inputs, given, strict=True)
+                own_rows = zip(inputs, arguments, strict=True)
                 feeds = [(own, _row(array, i, own)) for own, array in own_rows]
                 pairs = zip(results, outputs, strict=True)
                 takes = [(_row(array, i, out), out) for array, out in pairs]
                 report.begin(i)
                 error = self.replay(feeds, takes)
                 if error is not None:
-                    done = report.step if error.of_earlier_op else i
-                    return [_rows(array, done + 1) for array in results], done, error
+                    whole = report.step if error.of_earlier_op else i
+                    return [_rows(array, whole + 1) for array in results], whole, error
             self.gpu.driver.synchronize()
-            error, step = report.found(), report.step
+            error, step = report.take_error(), report.step
         if error is None:
             return results, count, None
         return [_rows(array, step + 1) for array in results], step, error
@@ -344,9 +346,9 @@ def _arrays(views: Sequence[View]) -> list[Array]:
 def _refuse_shared(calls: Sequence[Call], gpu: GPU) -> None:
     """The CPU's part of a step comes first: no function stands between two of its calls."""
     kernels = _kernel_calls(calls)
-    used = {view.buffer for call in kernels for view in call.views if not _there(view)}
+    buffers = {view.buffer for call in kernels for view in call.views if not _there(view)}
     for call in calls:
-        if call.function is not None and any(view.buffer in used for view in call.views):
+        if call.function is not None and any(view.buffer in buffers for view in call.views):
             raise CaptureError(
                 f"capture: '{call.name}' and kernels use the same memory of the CPU in a step "
                 f"of {gpu.name}; keep its tensors there: x.to('{gpu.name}')"
@@ -356,10 +358,10 @@ def _refuse_shared(calls: Sequence[Call], gpu: GPU) -> None:
 def _refuse_others(calls: Sequence[Call], inputs: Sequence[Array], gpu: GPU) -> None:
     """A program is one device's: no two wait for each other."""
     devices = [view.buffer.device for call in calls for view in call.views]
-    for other in [*devices, *(array.storage.device for array in inputs)]:
-        if other not in (None, gpu):
+    for device in [*devices, *(array.storage.device for array in inputs)]:
+        if device not in (None, gpu):
             raise CaptureError(
-                f"capture: the step uses {gpu.name} and {other.name}; capture one for each device"
+                f"capture: the step uses {gpu.name} and {device.name}; capture one for each device"
             )
 
 

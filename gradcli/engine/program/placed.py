@@ -17,7 +17,7 @@ from gradcli.engine.program.agree import memory_differs
 from gradcli.engine.program.capture import Captured
 from gradcli.engine.program.entry import Entry, program_of, tensors_in
 from gradcli.engine.program.passes import PASSES, optimized
-from gradcli.engine.program.planned import Planned
+from gradcli.engine.program.planned import ProgramPlan
 from gradcli.engine.program.record import Buffer, Call, Recording, View
 from gradcli.engine.program.replay import Program
 from gradcli.engine.shape import Shape
@@ -115,7 +115,7 @@ class PlacedEntry(Entry):
 
     def _program(self, recorded: Recording, passes: Sequence[str]) -> Program:
         recordings = recorded, *(far.recording for far in self.far)
-        lists = [optimized(one.calls, passes) for one in recordings]
+        lists = [optimized(recording.calls, passes) for recording in recordings]
         calls, growths = _grown(lists, [self.here, *self.places.stations])
         program = program_of(calls, recorded, self.inputs)
         assert isinstance(program, Program)
@@ -148,16 +148,16 @@ def _grown(
     growths: list[Growth] = []
     for number, calls in enumerate(zip(*lists, strict=True)):
         try:
-            for other, seen in zip(calls, pairs, strict=True):
-                _check_same(calls[0], other, seen)
+            for call, pairs_of in zip(calls, pairs, strict=True):
+                _check_same(calls[0], call, pairs_of)
             growths += [(number, *growth) for growth in _growths(calls, places)]
         except CaptureError as error:
             raise CaptureError(f"its call {number}, '{calls[0].name}', {error.message}") from None
-    return [_moved(a, b) for a, b in zip(here, last, strict=True)], growths
+    return [_move(a, b) for a, b in zip(here, last, strict=True)], growths
 
 
 def _waves(calls: Sequence[Call]) -> object:
-    return Planned(calls).parts
+    return ProgramPlan(calls).parts
 
 
 def _check_same(a: Call, b: Call, pairs: dict[Buffer, Buffer]) -> None:
@@ -179,7 +179,7 @@ def _growths(calls: Sequence[Call], places: Sequence[int]) -> Iterator[tuple[int
         begin, end = numbers[1][at], numbers[-1][at]
         by = (end - begin) // (last - first)
         start = begin - first * by
-        if any(one[at] != start + place * by for one, place in zip(numbers, places, strict=True)):
+        if any(row[at] != start + place * by for row, place in zip(numbers, places, strict=True)):
             raise CaptureError("does not grow evenly from place to place")
         if by:
             yield *at, start, by
@@ -195,11 +195,11 @@ def _numbers(call: Call) -> dict[tuple[int, int], int]:
     return numbers
 
 
-def _moved(here: Call, there: Call) -> Call:
+def _move(here: Call, there: Call) -> Call:
     """The call of another place, in the memory of this one."""
     views = []
-    for mine, other in zip(here.views, there.views, strict=True):
-        mine.buffer.nbytes = max(mine.buffer.nbytes, other.buffer.nbytes)
-        views.append(View(mine.buffer, other.offset, other.shape, other.strides, other.dtype))
+    for mine, far in zip(here.views, there.views, strict=True):
+        mine.buffer.nbytes = max(mine.buffer.nbytes, far.buffer.nbytes)
+        views.append(View(mine.buffer, far.offset, far.shape, far.strides, far.dtype))
     count = len(here.inputs)
     return Call(here.kernel, tuple(views[:count]), tuple(views[count:]), there.sizes, here.options)

@@ -90,8 +90,8 @@ def _in_place(works: Sequence[_Work], lives: dict[Buffer, _Life]) -> dict[Buffer
         for buffer in {view.buffer for view in work.call.views}:
             for wave in {work.first, work.last}:
                 users[buffer, wave] = users.get((buffer, wave), 0) + 1
-    taken: set[Buffer] = set()
-    for work in sorted(works, key=lambda one: one.first):
+    reused: set[Buffer] = set()
+    for work in sorted(works, key=lambda work: work.first):
         at_once = work.first == work.last or FACTS[work.call.kernel].in_place
         for out in work.call.outputs if at_once else ():
             ends = [
@@ -99,10 +99,10 @@ def _in_place(works: Sequence[_Work], lives: dict[Buffer, _Life]) -> dict[Buffer
                 for view in _interchangeable(work.call, out)
                 if lives[view.buffer].last == work.last and users[view.buffer, work.last] == 1
             ]
-            free = [buffer for buffer in ends if buffer not in taken]
+            free = [buffer for buffer in ends if buffer not in reused]
             if free and users[out.buffer, work.first] == 1:
                 _replace(lives, free[0], out.buffer, work.first)
-                taken.add(free[0])
+                reused.add(free[0])
     return lives
 
 
@@ -134,11 +134,11 @@ def _interchangeable(call: Call, out: View) -> list[View]:
 def _place(lives: list[_Life]) -> int:
     """Largest first, each at the lowest offset that is free in all its waves; gives the size."""
     placed: list[_Life] = []
-    for life in sorted(lives, key=lambda one: (-one.nbytes, one.first)):
+    for life in sorted(lives, key=lambda life: (-life.nbytes, life.first)):
         rivals = sorted(
-            (one.offset, one.offset + one.nbytes)
-            for one in placed
-            if one.first <= life.last and life.first <= one.last
+            (rival.offset, rival.offset + rival.nbytes)
+            for rival in placed
+            if rival.first <= life.last and life.first <= rival.last
         )
         offset = 0
         for low, high in rivals:

@@ -30,7 +30,7 @@ class Section:
 
     first: int
     calls: Sequence[Call]
-    listed: CallList
+    call_list: CallList
     function: Callable[[], object] | None
 
     def parts(self, parts: Iterable[schedule.Part]) -> list[tuple[int, int, int]]:
@@ -40,7 +40,7 @@ class Section:
         return [(part.call - self.first, part.phase, part.wave - begin) for part in own]
 
 
-class Planned:
+class ProgramPlan:
     """The calls of a program, planned.
 
     Attributes:
@@ -54,7 +54,7 @@ class Planned:
         self.sections = _sections(calls)
         self.plans: list[CallPlan] = []
         for section in self.sections:
-            self.plans += section.listed.plan()
+            self.plans += section.call_list.plan()
             if section.function is not None:
                 self.plans.append(OUTSIDE)
         self.parts = schedule.waves(calls, self.plans)
@@ -67,15 +67,15 @@ def _sections(calls: Sequence[Call]) -> list[Section]:
     ends = [number for number, call in enumerate(calls) if call.function is not None]
     sections = []
     for first, end in zip([0, *(end + 1 for end in ends)], [*ends, len(calls)], strict=True):
-        listed = CallList(end - first)
+        call_list = CallList(end - first)
         for call in calls[first:end]:
             tensors = [
                 fields(address[v.buffer], v.buffer.nbytes, v.offset, v.shape, v.strides, v.dtype)
                 for v in call.views
             ]
-            listed.add(call.kernel, tensors, call.sizes, call.options)
+            call_list.add(call.kernel, tensors, call.sizes, call.options)
         function = calls[end].function if end < len(calls) else None
-        sections.append(Section(first, calls[first:end], listed, function))
+        sections.append(Section(first, calls[first:end], call_list, function))
     return sections
 
 
@@ -99,17 +99,17 @@ class Rehearsal(Recording):
         copied: bytes that a recording on the CPU copies, so that the step can be made again.
     """
 
-    copied: int = 0
+    copied_bytes: int = 0
 
     def remember(self, buffer: Buffer) -> None:
-        """Only how much it is: nothing is undone, and meta memory holds nothing."""
-        self.copied += buffer.nbytes
+        """Count its bytes only: nothing is undone, and meta memory holds nothing."""
+        self.copied_bytes += buffer.nbytes
 
     def view(self, array: Any) -> Any:
         """An array as the calls see it."""
-        seen = super().view(array)
-        seen.buffer.device = None
-        return seen
+        view = super().view(array)
+        view.buffer.device = None
+        return view
 
 
 def arena_bytes(
@@ -128,4 +128,4 @@ def arena_bytes(
         result = step(*args)
     rehearsal.close()  # the result is still there, so it counts as wanted
     del result
-    return Planned(optimized(rehearsal.calls, passes)).layout.nbytes
+    return ProgramPlan(optimized(rehearsal.calls, passes)).layout.nbytes

@@ -159,7 +159,7 @@ class Recording:
     samples: set[Buffer] = field(default_factory=set)
     _buffers: dict[int, Buffer] = field(default_factory=dict)
     _created: dict[int, weakref.ref[Storage]] = field(default_factory=dict)
-    _looked: dict[tuple[int, str], tuple[Any, str, Any]] = field(default_factory=dict)
+    _reads: dict[tuple[int, str], tuple[Any, str, Any]] = field(default_factory=dict)
     _wrote: set[tuple[int, str]] = field(default_factory=set)
     _sampling: bool = False
     _inherited: list[tuple[type, str, Any]] = field(default_factory=list)
@@ -201,7 +201,7 @@ class Recording:
         """Remember what a function wrote: the program's proof does not call it."""
         with recording.to(None):
             copies = [(array, array.copy()) for array in outputs]
-        self.results.append(partial(_put, copies))
+        self.results.append(partial(_copy_all, copies))
 
     def _append(self, call: Call) -> None:
         if any(view.buffer.device is meta.DEVICE for view in call.views):
@@ -253,9 +253,9 @@ class Recording:
         """The calls hold for this value of the attribute."""
         self.assumed.append((owner, attribute, getattr(owner, attribute)))
 
-    def looked(self, owner: object, name: str, fact: Callable[[Any, str], Any]) -> None:
-        """What this stands for when the step has ended is what a replay goes on with."""
-        self._looked[id(owner), name] = owner, name, fact
+    def note_read(self, owner: object, name: str, fact: Callable[[Any, str], Any]) -> None:
+        """A replay assumes the value that the attribute has when the step has ended."""
+        self._reads[id(owner), name] = owner, name, fact
 
     def wrote(self, owner: object, name: str) -> None:
         """Whether it matters shows where the next recording differs."""
@@ -293,9 +293,9 @@ class Recording:
             buffer.storage = own
 
     def undo(self) -> None:
-        """Put back what the calls have overwritten of memory that was there before them."""
-        changed = {view.buffer for call in self.calls for view in call.outputs}
-        for buffer in changed:
+        """Restore the memory from before the calls that they have overwritten."""
+        buffers = {view.buffer for call in self.calls for view in call.outputs}
+        for buffer in buffers:
             if buffer.storage is not None and buffer.before is not None:
                 program.overwrite(buffer.storage, buffer.before)
         for _, source in self.varying.values():
@@ -320,15 +320,15 @@ class Recording:
         self._close_facts()
 
     def _close_facts(self) -> None:
-        """What Python has looked at, as it is now that the step has ended."""
-        looked = [look for key, look in self._looked.items() if key not in self._wrote]
-        self.facts = [Fact(owner, name, now(owner, name), now) for owner, name, now in looked]
+        """Enter the values of the attributes that Python read, now that the step has ended."""
+        reads = [look for key, look in self._reads.items() if key not in self._wrote]
+        self.facts = [Fact(owner, name, now(owner, name), now) for owner, name, now in reads]
         inherited = {(type(f.owner), f.name) for f in self.facts if f.value is INHERITED}
         for owner, name in inherited:
             value = getattr(owner, name, None)
             if same(getattr(owner, name, None), value):  # not what is made each time
                 self._inherited.append((owner, name, value))
-        self._looked.clear()
+        self._reads.clear()
         self._wrote.clear()
 
     # Whether it still is what the step would do.
@@ -347,7 +347,7 @@ class Recording:
         return True
 
     def outlived(self) -> bool:
-        """True when tensors or modules that it looked at were replaced: it will not hold again."""
+        """True when tensors or modules that it read were replaced: it will not hold again."""
         return self.broken is not None and any(
             isinstance(fact.value, Members) and not fact.holds for fact in self.facts
         )
@@ -357,6 +357,6 @@ class Recording:
         self.broken = next((fact for fact in self.facts if not fact.holds), None)
 
 
-def _put(copies: Sequence[tuple[Array, Array]]) -> None:
+def _copy_all(copies: Sequence[tuple[Array, Array]]) -> None:
     for array, copy in copies:
         copy_into(array, copy)

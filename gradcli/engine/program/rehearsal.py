@@ -15,7 +15,7 @@ from gradcli.engine.device import cpu, meta, place
 from gradcli.engine.program.capture import Captured
 from gradcli.engine.program.entry import Entry
 from gradcli.engine.program.passes import PASSES, optimized
-from gradcli.engine.program.planned import Planned, Rehearsal
+from gradcli.engine.program.planned import ProgramPlan, Rehearsal
 from gradcli.errors import CaptureError, DeviceError
 
 if TYPE_CHECKING:
@@ -37,15 +37,15 @@ class Rehearsed(Captured):
         passes: Iterable[str] = tuple(PASSES),
         on_refusal: Callable[[str], None],
         eager: bool = False,
-        begun: Callable[[], None] = lambda: None,
+        on_replay: Callable[[], None] = lambda: None,
         copying: Callable[[int], None] = lambda nbytes: None,
         threads: int | None = None,
     ) -> None:
         """Make nothing yet.
 
         So many `threads` have scratch of their own: all of the CPU's, none of a GPU's.
-        `begun` is called before each replay, `copying` with the bytes that Python holds, beside all
-        that is counted, when a program proves itself.
+        `on_replay` is called before each replay. `copying` is called when a program proves itself,
+        with the bytes that Python holds beside all that is counted.
         """
         reasons: list[str] = []
 
@@ -54,34 +54,38 @@ class Rehearsed(Captured):
             on_refusal(why)
 
         super().__init__(_imagined(step, reasons), tuple(passes), refuse, eager)
-        self._begun, self._copying = begun, copying
+        self._on_replay, self._copying = on_replay, copying
         self._threads = cpu.threads() if threads is None else threads
 
     def new_entry(self, args: Sequence[object]) -> Entry:
         """One that plans its program, and imagines it."""
         entry = RehearsedEntry.of(args)
-        entry.begun, entry.copying, entry.threads = self._begun, self._copying, self._threads
+        entry.on_replay, entry.copying, entry.threads = (
+            self._on_replay,
+            self._copying,
+            self._threads,
+        )
         return entry
 
 
 def _imagined(step: Callable[..., object], reasons: Sequence[str]) -> Callable[..., object]:
     """The step, whose memory is imagined; what it cannot do is told with the first reason."""
 
-    def made(*args: object) -> object:
+    def imagined(*args: object) -> object:
         try:
             with meta.blank(False), place.on(meta.DEVICE):
                 return step(*args)
         except DeviceError as error:
             raise DeviceError(reasons[0] if reasons else error.message) from error
 
-    return made
+    return imagined
 
 
 class RehearsedEntry(Entry):
     """One signature of such a step."""
 
     recorder = Rehearsal
-    begun: Callable[[], None]
+    on_replay: Callable[[], None]
     copying: Callable[[int], None]
     threads: int
 
@@ -94,12 +98,12 @@ class RehearsedEntry(Entry):
     def _compile(self, recorded: Recording, passes: Sequence[str]) -> str:
         """Plan the program, and imagine its memory."""
         assert isinstance(recorded, Rehearsal)
-        self.copying(2 * recorded.copied)  # as memory was before the step, and after it
+        self.copying(2 * recorded.copied_bytes)  # as memory was before the step, and after it
         try:
-            planned = Planned(optimized(recorded.calls, passes))
+            program_plan = ProgramPlan(optimized(recorded.calls, passes))
         except CaptureError as error:
             return error.message
-        program = RehearsedProgram(planned, recorded, self.begun, self.threads)
+        program = RehearsedProgram(program_plan, recorded, self.on_replay, self.threads)
         self.program = program  # type: ignore[assignment]
         return ""
 
@@ -113,23 +117,27 @@ class RehearsedProgram:
     """
 
     def __init__(
-        self, planned: Planned, recording: Recording, begun: Callable[[], None], threads: int
+        self,
+        program_plan: ProgramPlan,
+        recording: Recording,
+        on_replay: Callable[[], None],
+        threads: int,
     ) -> None:
-        self._begun = begun
+        self._on_replay = on_replay
         self.grads: Mapping[Leaf, Array | None] = recording.grads
-        self.arena_bytes = planned.layout.nbytes
-        self._made_of = planned, recording  # they hold what the calls read and write
-        self._held: list[Storage] = [meta.DEVICE.allocate(self.arena_bytes)]
+        self.arena_bytes = program_plan.layout.nbytes
+        self._made_of = program_plan, recording  # they hold what the calls read and write
+        self._memory: list[Storage] = [meta.DEVICE.allocate(self.arena_bytes)]
         first = 0
-        for section in planned.sections:
-            plans = planned.plans[first : first + len(section.calls)]
+        for section in program_plan.sections:
+            plans = program_plan.plans[first : first + len(section.calls)]
             first += len(section.calls) + (section.function is not None)
             most = max((plan.worker_bytes for plan in plans), default=0)
             if most and threads:
-                self._held.append(meta.DEVICE.allocate(most * threads))
+                self._memory.append(meta.DEVICE.allocate(most * threads))
 
     def one_step(
-        self, inputs: Sequence[Array], given: Sequence[Array], outputs: Sequence[Array]
+        self, inputs: Sequence[Array], arguments: Sequence[Array], outputs: Sequence[Array]
     ) -> list[Array]:
         """What one step gives."""
         self._replay()
@@ -139,7 +147,7 @@ class RehearsedProgram:
     def steps(
         self,
         inputs: Sequence[Array],
-        given: Sequence[Array],
+        arguments: Sequence[Array],
         outputs: Sequence[Array],
         count: int,
     ) -> tuple[list[Array], int, None]:
@@ -150,6 +158,6 @@ class RehearsedProgram:
         return rows, count, None
 
     def _replay(self) -> None:
-        self._begun()
+        self._on_replay()
         for leaf, grad in self.grads.items():
             leaf.grad = grad

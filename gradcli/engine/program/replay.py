@@ -13,7 +13,7 @@ from gradcli.engine.array import Array
 from gradcli.engine.device import cpu
 from gradcli.engine.device.program import Compiled, Growth, Transfers
 from gradcli.engine.graph import Leaf
-from gradcli.engine.program.planned import Planned, Section
+from gradcli.engine.program.planned import ProgramPlan, Section
 from gradcli.engine.program.record import Buffer, Call, Recording
 from gradcli.engine.recording import Varying
 from gradcli.errors import GradcliError
@@ -36,19 +36,19 @@ class Program:
         self, calls: Sequence[Call], recording: Recording, inputs: Sequence[Array] = ()
     ) -> None:
         self.calls = list(calls)
-        planned = Planned(self.calls)
-        self.plans, self.layout = planned.plans, planned.layout
-        self.waves = planned.parts[-1].wave + 1 if planned.parts else 0
+        program_plan = ProgramPlan(self.calls)
+        self.plans, self.layout = program_plan.plans, program_plan.layout
+        self.waves = program_plan.parts[-1].wave + 1 if program_plan.parts else 0
         self.arena_bytes = self.layout.nbytes
         self._arena = cpu.allocate(self.arena_bytes)
-        self._samples = {one for one in recording.samples if one.nbytes > IN_CACHE}
+        self._samples = {sample for sample in recording.samples if sample.nbytes > IN_CACHE}
         self._sections = [
-            (self._compile(section, section.parts(planned.parts), inputs), section.function)
-            for section in planned.sections
+            (self._compile(section, section.parts(program_plan.parts), inputs), section.function)
+            for section in program_plan.sections
         ]
         outputs = (view.buffer.storage for call in self.calls for view in call.outputs)
-        self._changed = list({id(s): s for s in outputs if s is not None}.values())
-        self._extents = _merged((cpu.address(s), s.nbytes) for s in self._changed)
+        self._outputs = list({id(s): s for s in outputs if s is not None}.values())
+        self._extents = _merged((cpu.address(s), s.nbytes) for s in self._outputs)
         self._varying: list[Varying] = [source for _, source in recording.varying.values()]
         self.recording = recording  # holds what the varying numbers and assumptions belong to
 
@@ -57,7 +57,7 @@ class Program:
     ) -> Compiled:
         for i, call in enumerate(section.calls):
             for j, view in enumerate(call.views):
-                section.listed.move(i, j, self.address(view.buffer))
+                section.call_list.move(i, j, self.address(view.buffer))
         start = cpu.address(self._arena)
         scratch = [
             (start + self.layout.scratch.get(number, 0), self.plans[number].shared_bytes)
@@ -68,7 +68,7 @@ class Program:
             for number, call in enumerate(section.calls)
             if any(view.buffer in self._samples for view in call.inputs[:1])
         ]
-        return Compiled(section.listed, parts, _ports(section.calls, inputs), scratch, gather)
+        return Compiled(section.call_list, parts, _ports(section.calls, inputs), scratch, gather)
 
     @property
     def sampling_seconds(self) -> float:
@@ -105,7 +105,7 @@ class Program:
     def prove(self) -> None:
         """One step on the numbers that the recorded step found, functions among them."""
         results = iter(self.recording.results)
-        sections = [(one, function and next(results)) for one, function in self._sections]
+        sections = [(section, function and next(results)) for section, function in self._sections]
         error = _one_step(sections, 0, NOTHING, NOTHING, NOTHING)
         if error is not None:
             raise error
@@ -123,16 +123,16 @@ class Program:
         self, steps: int, feeds: Transfers = NOTHING, takes: Transfers = NOTHING
     ) -> tuple[int, GradcliError | None]:
         """Run so many steps; gives how many ran to their end, and why the next one did not."""
-        held, more = [], []
+        buffers, more = [], []
         for source in self._varying:
             rows = source.rows(steps)
             if rows is None:
                 continue
-            held.append(cpu.borrow(rows))
+            buffers.append(cpu.borrow(rows))
             target: Array = source.varying()
             nbytes = target.numel * target.dtype.size
-            more.append((target.place, 0, held[-1].data, nbytes, nbytes))
-        for storage in self._changed:
+            more.append((target.place, 0, buffers[-1].data, nbytes, nbytes))
+        for storage in self._outputs:
             storage.version += 1
         for leaf, grad in self.recording.grads.items():
             leaf.grad = grad
@@ -142,14 +142,14 @@ class Program:
         self, steps: int, feeds: Transfers, takes: Transfers
     ) -> tuple[int, GradcliError | None]:
         """Back in Python every tenth of a second, so that Ctrl-C is heard."""
-        done, length = 0, 1
+        count, length = 0, 1
         while True:
             began = time.perf_counter()
-            made, error = self._steps(done, min(length, steps - done), feeds, takes)
-            done += made
-            if error is not None or done == steps:
-                return done, error
-            length = max(1, int(STRETCH_SECONDS * made / (time.perf_counter() - began)))
+            more, error = self._steps(count, min(length, steps - count), feeds, takes)
+            count += more
+            if error is not None or count == steps:
+                return count, error
+            length = max(1, int(STRETCH_SECONDS * more / (time.perf_counter() - began)))
 
     def _steps(
         self, first: int, steps: int, feeds: Transfers, takes: Transfers

@@ -56,20 +56,20 @@ def waves(calls: Sequence[Call], plans: Sequence[CallPlan]) -> list[Part]:
     """
     uses: dict[Buffer, _Uses] = {}
     parts = []
-    checked, last = -1, 0
+    last_check, last = -1, 0
     outside = -1  # the wave of the last function
     again: dict[object, int] = {None: 0}  # when each run of a checkpoint's part may begin
     for number, (call, plan) in enumerate(zip(calls, plans, strict=True)):
         views = _touched(call)
         after = [uses[v.buffer].free_after(*v.extent, w) for v, w in views if v.buffer in uses]
         keeps = any(view.buffer.kept for view in call.outputs)
-        start = 1 + max((*after, checked if keeps else -1, outside))
+        start = 1 + max((*after, last_check if keeps else -1, outside))
         run = next((view.buffer.again for view in call.outputs if view.buffer.again), None)
         start = max(start, again.setdefault(run, last))
         if call.function is not None:
             outside = start = last + 1
         if not call.outputs:
-            checked = max(checked, start + plan.phases - 1)
+            last_check = max(last_check, start + plan.phases - 1)
         parts += [Part(number, phase, start + phase) for phase in range(plan.phases)]
         end = start + max(plan.phases, 1) - 1
         last = max(last, end)

@@ -11,24 +11,24 @@ from gradcli.engine.program.replay import Program
 _ALIAS_BYTES = 1 << 14  # a smaller argument is copied faster than it is looked up
 
 
-def feeds_from(given: Sequence[Array], inputs: Sequence[Array]) -> Transfers:
+def feeds_from(arguments: Sequence[Array], inputs: Sequence[Array]) -> Transfers:
     """From the rows of the arguments into the program's own memory."""
     sizes = [own.numel * own.dtype.size for own in inputs]
     return Transfers(
         [
             (own.place, 0, array.place, nbytes, nbytes)
-            for array, own, nbytes in zip(given, inputs, sizes, strict=True)
+            for array, own, nbytes in zip(arguments, inputs, sizes, strict=True)
         ]
     )
 
 
-def takes_into(outputs: Sequence[Array], made: Sequence[Array], stacked: bool) -> Transfers:
+def takes_into(outputs: Sequence[Array], results: Sequence[Array], stacked: bool) -> Transfers:
     """From where the program leaves its results into those of the caller."""
     sizes = [array.numel * array.dtype.size for array in outputs]
     return Transfers(
         [
             (into.place, nbytes if stacked else 0, array.place, 0, nbytes)
-            for array, into, nbytes in zip(outputs, made, sizes, strict=True)
+            for array, into, nbytes in zip(outputs, results, sizes, strict=True)
         ]
     )
 
@@ -38,14 +38,14 @@ def alias_large(
     program: Program,
     feeds: Transfers,
     inputs: Sequence[Array],
-    given: Sequence[Array],
+    arguments: Sequence[Array],
 ) -> None:
     """Large arguments are read where they lie, unless the step changes that memory."""
     for i in private:
         own = inputs[i]
         if own.storage.nbytes < _ALIAS_BYTES:
             continue
-        if program.writes(given[i]):
+        if program.writes(arguments[i]):
             feeds.set_target(i, own.place)
         else:
             feeds.alias(i)

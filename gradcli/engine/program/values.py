@@ -21,18 +21,18 @@ class Place(int):
 
 def leaves(value: object) -> tuple[Pattern, list[Tensor]]:
     """The pattern of a value, and its tensors in order."""
-    found: list[Tensor] = []
-    return _pattern(value, found), found
+    tensors: list[Tensor] = []
+    return _pattern(value, tensors), tensors
 
 
-def _pattern(value: Any, found: list[Tensor]) -> Pattern:
+def _pattern(value: Any, tensors: list[Tensor]) -> Pattern:
     if isinstance(value, Tensor):
-        found.append(value)
-        return Place(len(found) - 1)
+        tensors.append(value)
+        return Place(len(tensors) - 1)
     if isinstance(value, dict):
-        return {key: _pattern(item, found) for key, item in value.items()}
+        return {key: _pattern(item, tensors) for key, item in value.items()}
     if type(value) in (tuple, list):
-        return type(value)(_pattern(item, found) for item in value)
+        return type(value)(_pattern(item, tensors) for item in value)
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     raise CaptureError(
@@ -41,14 +41,14 @@ def _pattern(value: Any, found: list[Tensor]) -> Pattern:
     )
 
 
-def changed(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
-    """The value with its tensors changed; what `leaves` would refuse stays as it is."""
+def map_tensors(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """The value with `change` applied to its tensors; all else stays as it is."""
     if isinstance(value, Tensor):
         return change(value)
     if isinstance(value, dict):
-        return {key: changed(item, change) for key, item in value.items()}
+        return {key: map_tensors(item, change) for key, item in value.items()}
     if type(value) in (tuple, list):
-        return type(value)(changed(item, change) for item in value)
+        return type(value)(map_tensors(item, change) for item in value)
     return value
 
 

@@ -49,7 +49,5 @@ def _one_of(names: list[str]) -> str:
     if len(names) < 2:
         return f"kernel '{names[0]}'" if names else "a kernel"
     first = ", ".join(f"'{name}'" for name in names[:_MOST_NAMES])
-    others = (
-        f" and {quantity(len(names) - _MOST_NAMES, 'other')}" if len(names) > _MOST_NAMES else ""
-    )
-    return f"one of the kernels {first}{others}"
+    rest = f" and {quantity(len(names) - _MOST_NAMES, 'other')}" if len(names) > _MOST_NAMES else ""
+    return f"one of the kernels {first}{rest}"

@@ -67,12 +67,12 @@ class Cuda(Staging):
         self._functions: dict[tuple[str, str], Any] = {}
         self._events: list[Any] = []
         self._unpinned: deque[Any] = deque()  # memory of the host that nobody holds any more
-        self._checked(driver.cuInit(0), "the driver does not start")
+        self._check(driver.cuInit(0), "the driver does not start")
         self._device = self._find(index)
-        self._context = self._checked(driver.cuDevicePrimaryCtxRetain(self._device), "no context")
+        self._context = self._check(driver.cuDevicePrimaryCtxRetain(self._device), "no context")
         self._bind()
         non_blocking = driver.CUstream_flags.CU_STREAM_NON_BLOCKING.value
-        self._stream = self._checked(driver.cuStreamCreate(non_blocking))
+        self._stream = self._check(driver.cuStreamCreate(non_blocking))
         self._pool = self._own_pool()
         self.capability = (
             self._attribute(_Attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
@@ -93,13 +93,13 @@ class Cuda(Staging):
                 "cuda: a forked process cannot use the GPU that its parent has opened; let "
                 "multiprocessing start it with 'spawn'"
             )
-        self._checked(driver.cuCtxSetCurrent(self._context))
+        self._check(driver.cuCtxSetCurrent(self._context))
         _thread.context = self._context
 
     def describe(self) -> str:
         """The device in words: its name, memory, architecture, and the driver's version."""
-        total = self._checked(driver.cuDeviceTotalMem(self._device))
-        major, rest = divmod(self._checked(driver.cuDriverGetVersion()), 1000)
+        total = self._check(driver.cuDeviceTotalMem(self._device))
+        major, rest = divmod(self._check(driver.cuDriverGetVersion()), 1000)
         return (
             f"{self.product()}, {total / 2**30:.1f} GiB, compute capability "
             f"{self.capability[0]}.{self.capability[1]}, driver for CUDA {major}.{rest // 10}"
@@ -107,12 +107,12 @@ class Cuda(Staging):
 
     def product(self) -> str:
         """The name of the device."""
-        name = self._checked(driver.cuDeviceGetName(128, self._device))
+        name = self._check(driver.cuDeviceGetName(128, self._device))
         return str(name.partition(b"\0")[0].decode())
 
     def uuid(self) -> str:
         """What names this device and no other, also where processes count theirs differently."""
-        return str(self._checked(driver.cuDeviceGetUuid(self._device)).bytes.hex())
+        return str(self._check(driver.cuDeviceGetUuid(self._device)).bytes.hex())
 
     def allocate(self, nbytes: int) -> int:
         """Fresh memory: its address on the device."""
@@ -145,12 +145,12 @@ class Cuda(Staging):
         self._bind()
         self.synchronize()
         if self._pool is not None:
-            self._checked(driver.cuMemPoolTrimTo(self._pool, 0))
+            self._check(driver.cuMemPoolTrimTo(self._pool, 0))
 
     def free_memory(self) -> int:
         """Bytes that could still be allocated: free ones, and those that the pool keeps."""
         self._bind()
-        free, _ = self._checked(driver.cuMemGetInfo())
+        free, _ = self._check(driver.cuMemGetInfo())
         if self._pool is None:
             return int(free)
         return (
@@ -163,9 +163,9 @@ class Cuda(Staging):
         """Memory of the host that stays where it is, so that the device itself copies it."""
         self._bind()
         while self._unpinned:
-            self._checked(driver.cuMemFreeHost(address_of(self._unpinned.popleft())))
-        said = f"no {quantity(nbytes, 'byte')} of the host's memory could be pinned"
-        at = self._checked(driver.cuMemHostAlloc(max(nbytes, 1), 0), said)
+            self._check(driver.cuMemFreeHost(address_of(self._unpinned.popleft())))
+        failure_text = f"no {quantity(nbytes, 'byte')} of the host's memory could be pinned"
+        at = self._check(driver.cuMemHostAlloc(max(nbytes, 1), 0), failure_text)
         # Python may let go of it in the midst of anything: it is given back with the next one.
         return ffi.gc(ffi.cast("void *", at), self._unpinned.append, nbytes)
 
@@ -176,14 +176,14 @@ class Cuda(Staging):
         for first, begin, piece in self._ring.pieces(data):
             ffi.memmove(self._staging + begin, piece, len(piece))
             source = address_of(self._staging + begin)
-            self._checked(driver.cuMemcpyHtoDAsync(to + first, source, len(piece), self._stream))
+            self._check(driver.cuMemcpyHtoDAsync(to + first, source, len(piece), self._stream))
 
     def _stage_through(self, nbytes: int) -> None:
-        before, at = self._staging, self._checked(driver.cuMemHostAlloc(nbytes, 0))
+        before, at = self._staging, self._check(driver.cuMemHostAlloc(nbytes, 0))
         self._staging = ffi.cast("char *", at)
         self._ring = Ring(nbytes, self._mark, self._wait_for)
         if before is not None:
-            self._checked(driver.cuMemFreeHost(address_of(before)))
+            self._check(driver.cuMemFreeHost(address_of(before)))
 
     def at_work(self) -> bool:
         """Whether something that is queued has not run yet."""
@@ -196,7 +196,7 @@ class Cuda(Staging):
         if into.nbytes:
             to = address_of(ffi.from_buffer(into, require_writable=True))
             source = place.handle + place.offset
-            self._checked(driver.cuMemcpyDtoHAsync(to, source, into.nbytes, self._stream))
+            self._check(driver.cuMemcpyDtoHAsync(to, source, into.nbytes, self._stream))
         self.synchronize()
 
     def copy(self, to: Place, source: Place, nbytes: int) -> None:
@@ -204,14 +204,14 @@ class Cuda(Staging):
         self._bind()
         if nbytes:
             ends = to.handle + to.offset, source.handle + source.offset
-            self._checked(driver.cuMemcpyDtoDAsync(*ends, nbytes, self._stream))
+            self._check(driver.cuMemcpyDtoDAsync(*ends, nbytes, self._stream))
 
     def load(self, key: str, source: str) -> None:
         """Compile a module under a key, or take it from the cache on disk."""
         self._bind()
-        made = nvrtc.compiled(key, source, self.architecture)
-        self._modules[key] = self._checked(
-            driver.cuModuleLoadData(made.image), f"module '{key}' does not load"
+        module = nvrtc.compiled(key, source, self.architecture)
+        self._modules[key] = self._check(
+            driver.cuModuleLoadData(module.image), f"module '{key}' does not load"
         )
 
     def launch(self, ready: Ready) -> None:
@@ -228,107 +228,107 @@ class Cuda(Staging):
             function, *ready.grid, ready.threads, 1, 1, 0, self._stream, arguments.address, 0
         )
         if result[0].value:
-            self._refused(ready, result[0])
+            self._refuse(ready, result[0])
         if self._blocking:
             self.synchronize()
 
-    def record(self, listed: Sequence[Ready]) -> Replayable:
+    def record(self, launches: Sequence[Ready]) -> Replayable:
         """Launches as a graph; one by one where errors shall name one kernel."""
         self._bind()
         if self._blocking:
-            return _OneByOne(self, listed)
-        for ready in listed:  # before the capture: finding one may load it
+            return _OneByOne(self, launches)
+        for ready in launches:  # before the capture: finding one may load it
             if ready.work is None:
                 self._function(ready.module, ready.kernel)
         queued = dict(self._queued)
         of_this_thread = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
-        self._checked(driver.cuStreamBeginCapture(self._stream, of_this_thread))
+        self._check(driver.cuStreamBeginCapture(self._stream, of_this_thread))
         try:
-            for ready in listed:
+            for ready in launches:
                 self.launch(ready)
         finally:
-            ended = driver.cuStreamEndCapture(self._stream)
+            capture = driver.cuStreamEndCapture(self._stream)
             self._queued = queued  # nothing of it runs before it is replayed
-        captured = self._checked(ended, "launches could not be recorded")
-        made = driver.cuGraphInstantiate(captured, 0)
+        captured = self._check(capture, "launches could not be recorded")
+        instance = driver.cuGraphInstantiate(captured, 0)
         driver.cuGraphDestroy(captured)
-        return Graph(self, self._checked(made, "recorded launches cannot be replayed"), listed)
+        return Graph(self, self._check(instance, "recorded launches cannot be replayed"), launches)
 
     def queue(self, graph: Graph) -> None:
         """Queue a graph."""
         self._bind()
         self._queued[graph] = None
-        self._checked(driver.cuGraphLaunch(graph.handle, self._stream))
+        self._check(driver.cuGraphLaunch(graph.handle, self._stream))
 
     def synchronize(self) -> None:
         """Wait for everything queued."""
         self._bind()
         if self.patience is not None:
             self.patience(lambda: driver.cuStreamQuery(self._stream)[0].value != _NOT_READY)
-        self._checked(driver.cuStreamSynchronize(self._stream))
+        self._check(driver.cuStreamSynchronize(self._stream))
         self._queued.clear()
 
     def _find(self, index: int) -> Any:
-        missing = too_high(index, self._checked(driver.cuDeviceGetCount()), "NVIDIA's driver")
+        missing = too_high(index, self._check(driver.cuDeviceGetCount()), "NVIDIA's driver")
         if missing:
             raise DeviceError(f"cuda: {missing}")
-        return self._checked(driver.cuDeviceGet(index))
+        return self._check(driver.cuDeviceGet(index))
 
     def _attribute(self, which: object) -> int:
-        return int(self._checked(driver.cuDeviceGetAttribute(which, self._device)))
+        return int(self._check(driver.cuDeviceGetAttribute(which, self._device)))
 
     def _own_pool(self) -> Any:
         """The device's pool of memory; None where it has none."""
         if not self._attribute(_Attribute.CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED):
             return None
-        pool = self._checked(driver.cuDeviceGetDefaultMemPool(self._device))
+        pool = self._check(driver.cuDeviceGetDefaultMemPool(self._device))
         keep = driver.cuuint64_t(_ALWAYS_KEEP)
         threshold = _Pool.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
-        self._checked(driver.cuMemPoolSetAttribute(pool, threshold, keep))
+        self._check(driver.cuMemPoolSetAttribute(pool, threshold, keep))
         return pool
 
     def _pool_bytes(self, which: object) -> int:
-        return int(self._checked(driver.cuMemPoolGetAttribute(self._pool, which)))
+        return int(self._check(driver.cuMemPoolGetAttribute(self._pool, which)))
 
     def _allocate(self, nbytes: int) -> tuple[Any, Any]:
-        made = (
+        allocation = (
             driver.cuMemAlloc(nbytes)
             if self._pool is None
             else driver.cuMemAllocAsync(nbytes, self._stream)
         )
-        return made[0], made[1]
+        return allocation[0], allocation[1]
 
     def _mark(self) -> Any:
         """An event behind everything queued."""
         event = self._events.pop() if self._events else self._event()
-        self._checked(driver.cuEventRecord(event, self._stream))
+        self._check(driver.cuEventRecord(event, self._stream))
         return event
 
     def _event(self) -> Any:
         untimed = driver.CUevent_flags.CU_EVENT_DISABLE_TIMING.value
-        return self._checked(driver.cuEventCreate(untimed))
+        return self._check(driver.cuEventCreate(untimed))
 
     def _wait_for(self, event: object) -> None:
         if self.patience is not None:
             self.patience(lambda: driver.cuEventQuery(event)[0].value != _NOT_READY)
-        self._checked(driver.cuEventSynchronize(event))
+        self._check(driver.cuEventSynchronize(event))
         self._events.append(event)
 
     def _function(self, module: str, kernel: str) -> Any:
-        found = self._functions.get((module, kernel))
-        if found is None:
+        function = self._functions.get((module, kernel))
+        if function is None:
             result = driver.cuModuleGetFunction(self._modules[module], kernel.encode())
             assert result[0].value != _NO_SUCH_NAME, f"module '{module}' has no kernel '{kernel}'"
-            found = self._functions[module, kernel] = self._checked(result)
-        return found
+            function = self._functions[module, kernel] = self._check(result)
+        return function
 
-    def _refused(self, ready: Ready, status: Any) -> None:
+    def _refuse(self, ready: Ready, status: Any) -> None:
         if status.value in _OF_A_KERNEL:
             raise self._failure(status, "")
         del self._queued[ready.kernel]
         raise self._failure(status, no_launch(ready))
 
-    def _checked(self, result: tuple[Any, ...], doing: str = "") -> Any:
+    def _check(self, result: tuple[Any, ...], doing: str = "") -> Any:
         """What a call of the driver gives after its status."""
         status, *values = result
         if status.value:
@@ -337,12 +337,12 @@ class Cuda(Staging):
 
     def _failure(self, status: Any, doing: str) -> DeviceError:
         """An error of the driver in words, with the kernel that it may come from."""
-        found = driver.cuGetErrorString(status)[1]
-        said = f"{found.decode() if found else 'unknown error'} ({status.name})"
+        text = driver.cuGetErrorString(status)[1]
+        message = f"{text.decode() if text else 'unknown error'} ({status.name})"
         if status.value not in _OF_A_KERNEL:
-            return DeviceError(f"cuda: {doing or 'the driver refused a call'}: {said}")
+            return DeviceError(f"cuda: {doing or 'the driver refused a call'}: {message}")
         names = [name for item in self._queued for name in _names(item)]
-        error = failure("cuda", names, said)
+        error = failure("cuda", names, message)
         self._first_failure = self._first_failure or error.message
         return DeviceError(self._first_failure, notes=error.notes)
 
@@ -350,9 +350,9 @@ class Cuda(Staging):
 class Graph:
     """Launches that the driver keeps; their arguments are as they were when they were recorded."""
 
-    def __init__(self, cuda: Cuda, handle: object, listed: Sequence[Ready]) -> None:
+    def __init__(self, cuda: Cuda, handle: object, launches: Sequence[Ready]) -> None:
         self.handle = handle
-        self.kernels = tuple(dict.fromkeys(ready.kernel for ready in listed))
+        self.kernels = tuple(dict.fromkeys(ready.kernel for ready in launches))
         self._cuda = cuda
         # The driver keeps a graph that is still running until it has ended.
         weakref.finalize(self, driver.cuGraphExecDestroy, handle)
@@ -365,11 +365,11 @@ class Graph:
 class _OneByOne:
     """Launches that are queued one after another, each waited for."""
 
-    def __init__(self, cuda: Cuda, listed: Sequence[Ready]) -> None:
-        self._cuda, self._listed = cuda, tuple(listed)
+    def __init__(self, cuda: Cuda, launches: Sequence[Ready]) -> None:
+        self._cuda, self._launches = cuda, tuple(launches)
 
     def replay(self) -> None:
-        for ready in self._listed:
+        for ready in self._launches:
             self._cuda.launch(ready)
 
 

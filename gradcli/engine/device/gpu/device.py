@@ -29,7 +29,7 @@ from gradcli.engine.device.gpu.launch import (
 )
 from gradcli.engine.device.gpu.report import Report
 from gradcli.engine.device.place import Located
-from gradcli.engine.device.program import planned
+from gradcli.engine.device.program import plan_call
 from gradcli.engine.dtype import DType, bfloat16, float32, float64
 from gradcli.engine.shape import Shape, extent, numel
 from gradcli.errors import DeviceError
@@ -59,8 +59,8 @@ class Memory(Storage):
 
 
 @dataclass(frozen=True)
-class Seen:
-    """A tensor of a call: what launchers look at, and where it lies."""
+class DeviceTensor:
+    """A tensor of a call: what launchers read of it, and where it lies."""
 
     shape: Shape
     strides: Shape
@@ -88,12 +88,12 @@ class GPU:
         self._prelude = source.prelude_text(driver.target)
         self.loaded: set[KernelModule] = set()
         self._pool: dict[int, list[Handle]] = {}
-        self._held = 0
+        self._used_bytes = 0
         self._addresses = _PAGE
         self._constants: dict[int, tuple[weakref.ref[Storage], Memory]] = {}
         self._plans: dict[Any, Plan] = {}
         self.report = Report(driver)
-        place.opened(self)
+        place.register(self)
 
     # -- memory --------------------------------------------------------------------------------
 
@@ -104,7 +104,7 @@ class GPU:
             self._collect()
             free = self._pool.get(size)
             handle = free.pop() if free else self._fresh(size)
-            self._held += size
+            self._used_bytes += size
             self._addresses += size + _PAGE
             return Memory(self, handle, nbytes, size, self._addresses - size)
 
@@ -119,7 +119,7 @@ class GPU:
         """Keep released blocks for the next tensors of their size: what is queued may read them."""
         while self.released:
             size, handle = self.released.popleft()
-            self._held -= size
+            self._used_bytes -= size
             self._pool.setdefault(size, []).append(handle)
 
     def trim(self) -> None:
@@ -136,7 +136,7 @@ class GPU:
         """Bytes now held by arrays."""
         with self.lock:
             self._collect()
-            return self._held
+            return self._used_bytes
 
     def read(self, storage: Storage, start: int, nbytes: int) -> bytes:
         """Bytes of a block, once everything queued is done; raises what kernels have refused."""
@@ -218,33 +218,37 @@ class GPU:
     def _queue(
         self, kernel: str, arrays: Sequence[Located], sizes: Sequence[int], options: Sequence[float]
     ) -> None:
-        held: list[Memory] = []  # until the launches are queued
-        seen = [self._seen(array, held) for array in arrays]
-        plan = self._plan(kernel, seen, sizes, options)
+        copies: list[Memory] = []  # until the launches are queued
+        tensors = [self._on_device(array, copies) for array in arrays]
+        plan = self._plan(kernel, tensors, sizes, options)
         scratch = self.allocate(plan.scratch) if plan.scratch else None
         begin = None if scratch is None else Place(scratch.handle, 0)
-        places = [one.where for one in seen]
+        places = [tensor.where for tensor in tensors]
         for launch in plan.launches:
             self.driver.launch(self.ready(kernel, launch, places, begin))
 
     def _plan(
-        self, kernel: str, seen: Sequence[Seen], sizes: Sequence[int], options: Sequence[float]
+        self,
+        kernel: str,
+        tensors: Sequence[DeviceTensor],
+        sizes: Sequence[int],
+        options: Sequence[float],
     ) -> Plan:
         key = (
             kernel,
-            tuple((one.shape, one.strides, one.dtype) for one in seen),
+            tuple((tensor.shape, tensor.strides, tensor.dtype) for tensor in tensors),
             tuple(sizes),
             tuple(options),
         )
         plan = self._plans.get(key)
         if plan is None:
-            plan = self.planned(CallSpec(kernel, seen, tuple(sizes), tuple(options)))
+            plan = self.plan_call(CallSpec(kernel, tensors, tuple(sizes), tuple(options)))
             if len(self._plans) > _MOST_PLANS:
                 self._plans.clear()
             self._plans[key] = plan
         return plan
 
-    def planned(self, call: CallSpec) -> Plan:
+    def plan_call(self, call: CallSpec) -> Plan:
         """The launches of a call, their modules loaded."""
         with self.lock:
             return self._launches(call)
@@ -270,7 +274,7 @@ class GPU:
             str(launch.module), tensors, scratch, lambda: (report.place, report.code(kernel))
         )
 
-    def _seen(self, array: Located, held: list[Memory]) -> Seen:
+    def _on_device(self, array: Located, copies: list[Memory]) -> DeviceTensor:
         storage = array.storage
         if isinstance(storage, Memory):
             if storage.device is not self:
@@ -280,22 +284,22 @@ class GPU:
                 )
             dtype = on_device(array.dtype)
             at = Place(storage.handle, array.offset * dtype.size)
-            return Seen(array.shape, array.strides, dtype, at)
+            return DeviceTensor(array.shape, array.strides, dtype, at)
         low, high = extent(array.offset, array.shape, array.strides)
         constant = not storage.writable and storage.nbytes <= _MOST_KEPT
         if constant:
             low, high = 0, storage.nbytes // array.dtype.size
-        memory = self._kept(storage) if constant else None
+        memory = self._constant(storage) if constant else None
         if memory is None:
             data = on_gpu(storage, low, high, array.dtype)
             memory = self.allocate(len(data))
             self.write(memory, 0, data)
-            held.append(memory)
+            copies.append(memory)
             if constant:
                 self._keep(storage, memory)
         dtype = on_device(array.dtype)
         at = Place(memory.handle, (array.offset - low) * dtype.size)
-        return Seen(array.shape, array.strides, dtype, at)
+        return DeviceTensor(array.shape, array.strides, dtype, at)
 
     def _keep(self, storage: Storage, memory: Memory) -> None:
         """For the next call that reads this block, as long as somebody has it."""
@@ -306,8 +310,8 @@ class GPU:
 
         self._constants[key] = weakref.ref(storage, forget), memory
 
-    def _kept(self, storage: Storage) -> Memory | None:
-        """What was taken along of a block that never changes."""
+    def _constant(self, storage: Storage) -> Memory | None:
+        """The device's copy of a block that never changes; None where there is none."""
         _, memory = self._constants.get(id(storage), (None, None))
         return memory
 
@@ -350,4 +354,4 @@ def check(
     It knows no products of bfloat16: those are checked as the same call in float32.
     """
     wide = kernel in ON_TENSOR_CORES and all(a.dtype is bfloat16 for a in arrays)
-    planned(kernel, arrays, sizes, options, wide=wide)
+    plan_call(kernel, arrays, sizes, options, wide=wide)

@@ -116,7 +116,7 @@ class Driver(Protocol):
         """Queue one launch."""
         ...
 
-    def record(self, listed: Sequence[Ready]) -> Replayable:
+    def record(self, launches: Sequence[Ready]) -> Replayable:
         """Make launches ready to be queued again and again, with their arguments as they are."""
         ...
 

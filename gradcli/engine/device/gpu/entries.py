@@ -41,12 +41,12 @@ class _Reader:
         waiting: list[str] = []
         for line in text.split("\n"):
             if line.lstrip().startswith("#"):
-                yield from self._found("\n".join(waiting))
+                yield from self._find("\n".join(waiting))
                 waiting = []
                 self._directive(*line.lstrip()[1:].strip().partition(" ")[::2])
             elif all(self.conditions):
                 waiting.append(line)
-        yield from self._found("\n".join(waiting))
+        yield from self._find("\n".join(waiting))
 
     def _directive(self, name: str, rest: str) -> None:
         if name in ("if", "ifdef", "ifndef"):
@@ -65,10 +65,10 @@ class _Reader:
     def _define(self, rest: str) -> None:
         match = _DEFINE.match(rest)
         assert match is not None, rest
-        parameters = [one.strip() for one in (match[2] or "").split(",")]
+        parameters = [parameter.strip() for parameter in (match[2] or "").split(",")]
         self.macros[match[1]] = parameters, match[3]
 
-    def _found(self, text: str) -> Iterator[str]:
+    def _find(self, text: str) -> Iterator[str]:
         """The kernels that a text declares, by itself or by its macros."""
         at = 0
         while match := _WORD.search(text, at):
@@ -79,19 +79,19 @@ class _Reader:
             if name == _KERNEL:
                 yield self._plain(arguments[0])
             elif self._declares([name, *_WORD.findall(" ".join(arguments))]):
-                yield from self._found(self._replaced(name, arguments))
+                yield from self._find(self._replaced(name, arguments))
             else:
                 continue
             at = end
 
-    def _declares(self, words: Sequence[str], seen: frozenset[str] = frozenset()) -> bool:
+    def _declares(self, words: Sequence[str], above: frozenset[str] = frozenset()) -> bool:
         """Whether one of these is a macro behind which a kernel stands."""
         if words[0] not in self.macros:
             return False
-        behind = [word for word in words if word in self.macros and word not in seen]
+        behind = [word for word in words if word in self.macros and word not in above]
         return any(
             _KERNEL in (inside := _WORD.findall(self.macros[word][1]))
-            or any(self._declares([one], seen | {*behind}) for one in inside)
+            or any(self._declares([word], above | {*behind}) for word in inside)
             for word in behind
         )
 

@@ -32,14 +32,14 @@ def why_not_cuda(index: int = 0) -> str:
         return _too_old(driver, compiler) or too_high(
             index, int(device), "NVIDIA's driver"
         ) + _hidden(index, int(device))
-    seen = [
+    needs = [
         f"{BINDINGS} ({bindings or 'not installed'})",
         f"{COMPILERS[major]} ({compiler or 'not installed'})",
-        f"NVIDIA's driver {DRIVER} ({_shown(driver) if driver else 'not found'})",
+        f"NVIDIA's driver {DRIVER} ({_format(driver) if driver else 'not found'})",
         f"a GPU ({'none' if device == '0' else device})",
     ]
     cure = _cure(major, bool(bindings and compiler), bool(driver))
-    return f"it needs {', '.join(seen[:-1])} and {seen[-1]}; {cure}"
+    return f"it needs {', '.join(needs[:-1])} and {needs[-1]}; {cure}"
 
 
 def _too_old(driver: Version, compiler: str) -> str:
@@ -48,16 +48,16 @@ def _too_old(driver: Version, compiler: str) -> str:
     if driver[0] >= major:
         return ""
     fits = _fitting(driver)
-    other = f", or pip install '{_extra(fits)}', which fits this one" if fits <= driver[0] else ""
+    advice = f", or pip install '{_extra(fits)}', which fits this one" if fits <= driver[0] else ""
     return (
         f"NVRTC {compiler} compiles for drivers from {FIRST_DRIVERS[major]} on (CUDA {major}), and "
-        f"NVIDIA's driver is one {_shown(driver)}; update it from {_UPDATE}{other}"
+        f"NVIDIA's driver is one {_format(driver)}; update it from {_UPDATE}{advice}"
     )
 
 
 def _fitting(driver: Version | None) -> int:
     """The CUDA whose compiler suits a driver; the newest where there is none."""
-    return max((one for one in EXTRAS if driver and one <= driver[0]), default=max(EXTRAS))
+    return max((major for major in EXTRAS if driver and major <= driver[0]), default=max(EXTRAS))
 
 
 def _major(of: str) -> int:
@@ -70,7 +70,7 @@ def _extra(major: int) -> str:
     return f"gradcli[{EXTRAS[major]}]"
 
 
-def _shown(driver: Version) -> str:
+def _format(driver: Version) -> str:
     return f"for CUDA {driver[0]}.{driver[1]}"
 
 
@@ -136,8 +136,8 @@ def _hidden(index: int, count: int) -> str:
 
 def _visible() -> str:
     """The variable that chooses among GPUs; nothing where it is not set."""
-    chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
-    return "" if chosen is None else f"; CUDA_VISIBLE_DEVICES={chosen!r} says which it shows"
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return "" if visible is None else f"; CUDA_VISIBLE_DEVICES={visible!r} says which it shows"
 
 
 def _driver() -> Version | None:

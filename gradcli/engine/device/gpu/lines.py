@@ -51,9 +51,9 @@ def lines(x: Operand, threads: int = THREADS, cut: bool = True) -> Lines:
 
 def lines_of(results: int, n: int, inner: int, threads: int = THREADS, cut: bool = True) -> Lines:
     """The same for `results` lines of n, of which `inner` lie in step."""
-    wanted = power_of_two(-(-n // _EACH), threads)
+    enough = power_of_two(-(-n // _EACH), threads)
     columns = 1 if inner == 1 else power_of_two(results, _WARP)  # of one step: a warp, if so many
-    members = min(wanted, threads // columns)
+    members = min(enough, threads // columns)
     blocks = max(1, -(-results * members // threads))
     chunks = min(-(-n // (2 * _EACH * members)), -(-_BLOCKS // blocks), _CHUNKS) if cut else 1
     chunk = max(1, -(-n // max(1, chunks)))

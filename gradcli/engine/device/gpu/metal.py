@@ -160,8 +160,8 @@ class Metal(Staging):
     def at_work(self) -> bool:
         """Whether something that is queued has not run yet; the GPU begins with all of it."""
         self._commit()
-        done = (Mtl.MTLCommandBufferStatusCompleted, Mtl.MTLCommandBufferStatusError)
-        return bool(self._running) and self._running[-1].commands.status() not in done
+        end_states = (Mtl.MTLCommandBufferStatusCompleted, Mtl.MTLCommandBufferStatusError)
+        return bool(self._running) and self._running[-1].commands.status() not in end_states
 
     def read(self, place: Place, into: memoryview) -> None:
         """Copy to the host, after everything queued."""
@@ -200,9 +200,9 @@ class Metal(Staging):
         """Queue one launch."""
         self.encode(self.prepared(ready))
 
-    def record(self, listed: Sequence[Ready]) -> Replayable:
+    def record(self, launches: Sequence[Ready]) -> Replayable:
         """Launches to be encoded again and again, or one command that stands for all of them."""
-        prepared = [self.prepared(ready) for ready in listed]
+        prepared = [self.prepared(ready) for ready in launches]
         if self.indirect and prepared and not self._blocking:
             return Indirect(self, self._device, prepared)
         return Encoded(self, prepared)
@@ -286,8 +286,8 @@ class Metal(Staging):
             self._batch.commands.commit()
         self._running.append(self._batch)
         self._batch = None
-        done = Mtl.MTLCommandBufferStatusCompleted
-        while self._running[0].commands.status() == done and len(self._running) > 1:
+        completed = Mtl.MTLCommandBufferStatusCompleted
+        while self._running[0].commands.status() == completed and len(self._running) > 1:
             self._running.popleft()
 
     def _newest(self) -> Batch | None:
@@ -305,25 +305,25 @@ class Metal(Staging):
         batch.commands.waitUntilCompleted()
 
     def _pipeline(self, module: str, kernel: str) -> Any:
-        found = self._pipelines.get((module, kernel))
-        if found is None:
-            found = self._pipelines[module, kernel] = self._new_pipeline(module, kernel)
-        return found
+        pipeline = self._pipelines.get((module, kernel))
+        if pipeline is None:
+            pipeline = self._pipelines[module, kernel] = self._new_pipeline(module, kernel)
+        return pipeline
 
     def _new_pipeline(self, module: str, kernel: str) -> Any:
         with objc.autorelease_pool():
             function = self._libraries[module].newFunctionWithName_(kernel)
             assert function is not None, f"module '{module}' has no kernel '{kernel}'"
-            wanted = Mtl.MTLComputePipelineDescriptor.alloc().init()
-            wanted.setComputeFunction_(function)
-            wanted.setSupportIndirectCommandBuffers_(self.indirect)
-            made = self._device.newComputePipelineStateWithDescriptor_options_reflection_error_(
-                wanted, 0, None, None
+            description = Mtl.MTLComputePipelineDescriptor.alloc().init()
+            description.setComputeFunction_(function)
+            description.setSupportIndirectCommandBuffers_(self.indirect)
+            results = self._device.newComputePipelineStateWithDescriptor_options_reflection_error_(
+                description, 0, None, None
             )
-            pipeline, error = made[0], made[-1]
+            pipeline, error = results[0], results[-1]
             if pipeline is None:
-                said = error.localizedDescription()
-                raise DeviceError(f"metal: kernel '{kernel}' is refused by the driver: {said}")
+                message = error.localizedDescription()
+                raise DeviceError(f"metal: kernel '{kernel}' is refused by the driver: {message}")
         lanes = pipeline.threadExecutionWidth()
         if lanes != _LANES:
             raise DeviceError(
@@ -336,15 +336,15 @@ class Metal(Staging):
         """Two copies, one of the other, as one command: not every machine does that rightly."""
         blocks = [Place(self.allocate(64), 0) for _ in range(3)]
         count = 16
-        listed = [
+        launches = [
             Ready(str(_COPIES), "copy_words", (1, 1, 1), THREADS, (*pair, count))
             for pair in pairwise(blocks)
         ]
-        wanted, found = bytes(range(64)), bytearray(64)
-        self.write(blocks[0], wanted)
+        data, read_back = bytes(range(64)), bytearray(64)
+        self.write(blocks[0], data)
         try:
-            self.record(listed).replay()
-            self.read(blocks[2], memoryview(found))
+            self.record(launches).replay()
+            self.read(blocks[2], memoryview(read_back))
         except (DeviceError, objc.error):
             return False
-        return found == wanted
+        return read_back == data

@@ -84,20 +84,20 @@ class Indirect:
 
     def _new(self, device: Any, launches: Sequence[Prepared]) -> Any:
         with objc.autorelease_pool():
-            wanted = Mtl.MTLIndirectCommandBufferDescriptor.alloc().init()
-            wanted.setCommandTypes_(Mtl.MTLIndirectCommandTypeConcurrentDispatch)
-            wanted.setInheritBuffers_(False)
-            wanted.setInheritPipelineState_(False)
+            description = Mtl.MTLIndirectCommandBufferDescriptor.alloc().init()
+            description.setCommandTypes_(Mtl.MTLIndirectCommandTypeConcurrentDispatch)
+            description.setInheritBuffers_(False)
+            description.setInheritPipelineState_(False)
             most = max(len(launch.places) + len(launch.values) for launch in launches)
-            wanted.setMaxKernelBufferBindCount_(most)
+            description.setMaxKernelBufferBindCount_(most)
             commands = device.newIndirectCommandBufferWithDescriptor_maxCommandCount_options_(
-                wanted, len(launches), Mtl.MTLResourceStorageModeShared
+                description, len(launches), Mtl.MTLResourceStorageModeShared
             )
             for number, launch in enumerate(launches):
-                self._put(commands.indirectComputeCommandAtIndex_(number), launch)
+                self._encode(commands.indirectComputeCommandAtIndex_(number), launch)
         return commands
 
-    def _put(self, command: Any, launch: Prepared) -> None:
+    def _encode(self, command: Any, launch: Prepared) -> None:
         command.setComputePipelineState_(launch.pipeline)
         for buffer, offset, index in launch.places:
             command.setKernelBuffer_offset_atIndex_(buffer, offset, index)

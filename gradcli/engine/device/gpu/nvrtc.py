@@ -46,19 +46,19 @@ class Compiled:
 @cache
 def version() -> tuple[int, int]:
     """NVRTC's version."""
-    major, minor = _checked(nvrtc.nvrtcVersion())
+    major, minor = _check(nvrtc.nvrtcVersion())
     return int(major), int(minor)
 
 
 def target_for(capability: tuple[int, int]) -> Target:
     """The architecture for a device: its own, else the nearest below it."""
-    known = sorted(divmod(number, 10) for number in _checked(nvrtc.nvrtcGetSupportedArchs()))
-    older = [arch for arch in known if arch <= capability]
+    supported = sorted(divmod(number, 10) for number in _check(nvrtc.nvrtcGetSupportedArchs()))
+    older = [arch for arch in supported if arch <= capability]
     had, (major, minor) = "NVRTC {}.{}".format(*version()), capability
     if not older:
         raise DeviceError(
             f"cuda: the device has compute capability {major}.{minor}, and {had} compiles for "
-            f"{known[0][0]}.{known[0][1]} and newer{_older()}"
+            f"{supported[0][0]}.{supported[0][1]} and newer{_older()}"
         )
     nearest = older[-1]
     number = f"{nearest[0]}{nearest[1]}"
@@ -90,27 +90,27 @@ def source_key(source: str) -> str:
 def compiled(name: str, source: str, architecture: str) -> Compiled:
     """A module from the cache, or compiled and put there."""
     text = keyed(source)
-    stated = json.dumps([text, OPTIONS, architecture, version()])
+    key = json.dumps([text, OPTIONS, architecture, version()])
     folder = cache_folder()
     if folder is None:
         return compile_text(name, text, architecture)
-    kept = folder / f"{hashlib.sha256(stated.encode()).hexdigest()}.bin"
-    image = _read(kept)
+    path = folder / f"{hashlib.sha256(key.encode()).hexdigest()}.bin"
+    image = _read(path)
     if image is not None:
         return Compiled(image)
-    made = compile_text(name, text, architecture)
-    _keep(kept, made.image)
-    return made
+    module = compile_text(name, text, architecture)
+    _keep(path, module.image)
+    return module
 
 
 def compile_text(
     name: str, source: str, architecture: str, options: Sequence[str] = ()
 ) -> Compiled:
     """Compile a text; raises DeviceError with the compiler's first complaint."""
-    program = _checked(nvrtc.nvrtcCreateProgram(source.encode(), f"{name}.cu".encode(), 0, [], []))
+    program = _check(nvrtc.nvrtcCreateProgram(source.encode(), f"{name}.cu".encode(), 0, [], []))
     try:
-        given = [o.encode() for o in (f"--gpu-architecture={architecture}", *OPTIONS, *options)]
-        status = nvrtc.nvrtcCompileProgram(program, len(given), given)[0]
+        arguments = [o.encode() for o in (f"--gpu-architecture={architecture}", *OPTIONS, *options)]
+        status = nvrtc.nvrtcCompileProgram(program, len(arguments), arguments)[0]
         log = _text(program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog)
         words = log.rstrip(b"\0").decode(errors="replace").strip()
         if status.value:
@@ -133,25 +133,25 @@ def cache_folder() -> Path | None:
         return None
 
 
-def _read(kept: Path) -> bytes | None:
+def _read(path: Path) -> bytes | None:
     """A file of the cache; None where there is none or it is damaged."""
     try:
-        data = kept.read_bytes()
+        data = path.read_bytes()
     except OSError:
         return None
     digest, image = data[:_DIGEST], data[_DIGEST:]
     return image if hashlib.sha256(image).digest() == digest else None
 
 
-def _keep(kept: Path, image: bytes) -> None:
+def _keep(path: Path, image: bytes) -> None:
     """Write a file of the cache whole or not at all; without a cache everything still works."""
     try:
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        handle, fresh = tempfile.mkstemp(dir=kept.parent, suffix=".part")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, fresh = tempfile.mkstemp(dir=path.parent, suffix=".part")
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(hashlib.sha256(image).digest() + image)
-            Path(fresh).replace(kept)
+            Path(fresh).replace(path)
         except OSError:
             Path(fresh).unlink(missing_ok=True)
             raise
@@ -161,12 +161,12 @@ def _keep(kept: Path, image: bytes) -> None:
 
 def _text(program: Any, size: Any, get: Any) -> bytes:
     """What NVRTC copies into a buffer of the size that it tells first."""
-    into = bytearray(_checked(size(program)))
-    _checked(get(program, into))
+    into = bytearray(_check(size(program)))
+    _check(get(program, into))
     return bytes(into)
 
 
-def _checked(result: tuple[Any, ...]) -> Any:
+def _check(result: tuple[Any, ...]) -> Any:
     """What a call gives after its status."""
     status, *values = result
     if status.value:

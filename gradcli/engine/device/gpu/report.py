@@ -39,8 +39,8 @@ class Report:
         """The number by which a kernel's call is known, from 1 on."""
         return self._codes.setdefault(kernel, len(self._codes) + 1)
 
-    def found(self) -> GradcliError | None:
-        """What a kernel has refused since the last look."""
+    def take_error(self) -> GradcliError | None:
+        """The error of a value that a kernel has refused since the last call; None without one."""
         if not self._codes:
             return None
         data = bytearray(_BLOCK.size)
@@ -54,7 +54,7 @@ class Report:
 
     def check(self) -> None:
         """Raise what a kernel has refused."""
-        error = self.found()
+        error = self.take_error()
         if error is not None:
             error.of_earlier_op = True
             raise error

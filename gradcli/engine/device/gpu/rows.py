@@ -7,7 +7,7 @@ from typing import NamedTuple
 from gradcli.engine.device.gpu.launch import THREADS
 from gradcli.engine.device.gpu.lines import power_of_two
 
-KEPT = 8  # elements that a thread keeps: EACH_KEPT in rows.h
+PER_THREAD = 8  # elements that a thread keeps: EACH_KEPT in rows.h
 _WARP = 32
 
 
@@ -21,8 +21,8 @@ class Rows(NamedTuple):
 
 def rows_of(count: int, n: int, most: int) -> Rows | None:
     """For `count` rows of n; None where a block of `most` threads cannot keep a row."""
-    if n > KEPT * most:
+    if n > PER_THREAD * most:
         return None
-    members = power_of_two(-(-n // KEPT), most)
+    members = power_of_two(-(-n // PER_THREAD), most)
     threads = members if members > _WARP else THREADS
     return Rows(members, threads, -(-count * members // threads))

@@ -14,12 +14,12 @@ def sort(
     count, tiles = rows * n, -(-n // _TILE)
     keys = call.scratch(8 * count), call.scratch(8 * count)
     places = call.scratch(4 * count), call.scratch(4 * count)
-    now, other = zip(keys, places, strict=True)
+    now, spare = zip(keys, places, strict=True)
     sizes, grid = (n, tiles, descending), (rows * tiles, 1, 1)
     call.launch("sort_tiles", grid, x, *now, *sizes, family="sort", suffix=suffix)
     width = _TILE
     while width < n:
-        ends = *now, *other, count, n, width
+        ends = *now, *spare, count, n, width
         call.launch("sort_merge", over(count), *ends, family="sort", suffix=suffix)
-        now, other, width = other, now, 2 * width
+        now, spare, width = spare, now, 2 * width
     return now

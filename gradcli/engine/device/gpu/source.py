@@ -36,8 +36,8 @@ def module_text(module: KernelModule, prelude: str) -> str:
 def _steps(row: str) -> str:
     """What a text is told of its steps, and of the types that a chain's tensors have in memory."""
     types = ("ushort" if f"_HALF({k})" in row else "float" for k in range(8))
-    told = [f"#define CHAIN_T{k} {name}" for k, name in enumerate(types)]
-    return "\n".join([f"#define STEPS {row}", *told, ""])
+    lines = [f"#define CHAIN_T{k} {name}" for k, name in enumerate(types)]
+    return "\n".join([f"#define STEPS {row}", *lines, ""])
 
 
 def _rows(row: str) -> list[str]:
@@ -49,9 +49,9 @@ def _rows(row: str) -> list[str]:
 def row_of(name: str) -> str:
     """The lines of scalar_ops.h that declare one name."""
     every = expanded(CSRC / "scalar_ops.h")
-    found = re.search(rf"^[A-Z_]+\({name},[\s\S]*?\n(?=[A-Z_]+\(|\n|/\*)", every, re.MULTILINE)
-    assert found is not None, f"scalar_ops.h has no row '{name}'"
-    return found[0]
+    match = re.search(rf"^[A-Z_]+\({name},[\s\S]*?\n(?=[A-Z_]+\(|\n|/\*)", every, re.MULTILINE)
+    assert match is not None, f"scalar_ops.h has no row '{name}'"
+    return match[0]
 
 
 def prelude_text(target: str) -> str:
@@ -73,7 +73,7 @@ def file_of(family: str) -> Path:
 def expanded(path: Path) -> str:
     """A file with what it includes in place, as often as it is included."""
     return _INCLUDE.sub(
-        lambda found: expanded((path.parent / found[1]).resolve()),
+        lambda match: expanded((path.parent / match[1]).resolve()),
         path.read_text(encoding="utf-8"),
     )
 
@@ -82,5 +82,5 @@ def families(target: str = "cuda") -> list[str]:
     """The names of the files of kernels that are written for a target."""
     every = sorted(_files())
     if target == "metal":
-        return [one for one in every if not one.endswith("_tensor")]
-    return [one for one in every if _ONLY.get(one, target) == target]
+        return [name for name in every if not name.endswith("_tensor")]
+    return [name for name in every if _ONLY.get(name, target) == target]

@@ -16,17 +16,17 @@ _WORDS = {"2d": "1d", "H, W": "L", "rows, columns": "length", "a pair of ": ""}
 
 def samples_in(dims: int, samples: Sequence[Sample]) -> list[Sample]:
     """The calls for images, or for lines: a line is an image without a height."""
-    return list(samples) if dims == 2 else [_on_line(one) for one in samples]
+    return list(samples) if dims == 2 else [_on_line(case) for case in samples]
 
 
 def wrong_in(dims: int, wrong: Sequence[Wrong]) -> list[Wrong]:
     """The calls that are refused for images, or for lines."""
-    return list(wrong) if dims == 2 else [_refused_on_line(one) for one in wrong]
+    return list(wrong) if dims == 2 else [_refused_on_line(case) for case in wrong]
 
 
-def _on_line(one: Sample) -> Sample:
-    inputs = (replace(x, shape=_without_height(x.shape)) for x in one.inputs)
-    return Sample(tuple(inputs), {name: _width(value) for name, value in one.options.items()})
+def _on_line(case: Sample) -> Sample:
+    inputs = (replace(x, shape=_without_height(x.shape)) for x in case.inputs)
+    return Sample(tuple(inputs), {name: _width(value) for name, value in case.options.items()})
 
 
 def _without_height(shape: Shape) -> Shape:
@@ -37,8 +37,8 @@ def _width(value: Any) -> Any:
     return value[1:] if isinstance(value, tuple) else value
 
 
-def _refused_on_line(one: Wrong) -> Wrong:
-    match = re.sub(r"-?\d+ x (-?\d+)$", r"\1;", one.match)
+def _refused_on_line(case: Wrong) -> Wrong:
+    match = re.sub(r"-?\d+ x (-?\d+)$", r"\1;", case.match)
     for images, lines in _WORDS.items():
         match = match.replace(images, lines)
-    return replace(one, sample=_on_line(one.sample), match=match)
+    return replace(case, sample=_on_line(case.sample), match=match)

@@ -58,8 +58,8 @@ class Geometry(NamedTuple):
         lacking = _KERNEL_DIMS - len(stride)
         if not lacking:
             return stride + padding + dilation
-        ones = (1,) * lacking
-        return ones + stride + (0,) * lacking + padding + ones + dilation
+        unit = (1,) * lacking
+        return unit + stride + (0,) * lacking + padding + unit + dilation
 
 
 def flat(sizes: Shape) -> Shape:
@@ -134,8 +134,8 @@ class Space(NamedTuple):
                 f"{self.name}: padding must be 'same', 'valid', {numbers}, got {padding!r:.60}"
             )
         if any(number != 1 for number in step):
-            shown = step if self.dims > 1 else step[0]
-            raise OptionError(f"{self.name}: padding 'same' needs stride 1, got {shown}")
+            number = step if self.dims > 1 else step[0]
+            raise OptionError(f"{self.name}: padding 'same' needs stride 1, got {number}")
         front = tuple([(reach - 1) // 2 for reach in plain.reach()])
         behind = tuple([reach // 2 for reach in plain.reach()])
         return Geometry(window, step, front, behind, gap)

@@ -75,10 +75,10 @@ def run_backward(
     return out.reshape(shape)
 
 
-def declare_graph(declared: Op[tuple[Tensor, ...]], space: Space) -> None:
+def declare_graph(pool: Op[tuple[Tensor, ...]], space: Space) -> None:
     """The gradient of maxima with a history, which goes to where they lie in the input."""
 
-    @declared.gradient_graph
+    @pool.gradient_graph
     def gradient_graph(
         grads: tuple[Tensor, ...], *, indices: Tensor, shapes: tuple[Shape, ...]
     ) -> Tensor:

@@ -64,7 +64,7 @@ def _avg_pool(
 
     def declare(forward: Callable[..., Array]) -> Op[Tensor]:
         def means(input: Tensor, **options: Any) -> Tensor:
-            options = {**declared.options, **options}
+            options = {**pool.options, **options}
             geometry, counts, (*_, padded, by) = _plan(space, input.shape, **options)
             return window_composed.means(input, geometry, counts, bool(padded), by)
 
@@ -75,15 +75,15 @@ def _avg_pool(
             wrong=[*wrong_in(space.dims, _WRONG), *wrong],
             method=False,
         )
-        declared = declaration(forward)
+        pool = declaration(forward)
 
-        @declared.gradient
+        @pool.gradient
         def gradient(grad: Array, *, shapes: tuple[Shape, ...], **options: Any) -> Array:
             """The gradient of each window in equal shares to its places."""
             _, _, sizes = _plan(space, shapes[0], **options)
             return run_backward("avg_pool2d_backward", space, grad, shapes[0], sizes)
 
-        return declared
+        return pool
 
     return declare
 

@@ -57,7 +57,7 @@ def unfold(x: Array, *, dimension: int, size: int, step: int) -> Array:
     count = _windows(x.shape[d], size, step)
     shape = (*x.shape[:d], count, *x.shape[d + 1 :], size)
     strides = (*x.strides[:d], step * x.strides[d], *x.strides[d + 1 :], x.strides[d])
-    return x.view(shape_rules.checked(shape, "unfold"), strides)
+    return x.view(shape_rules.check_shape(shape, "unfold"), strides)
 
 
 @unfold.gradient

@@ -68,8 +68,8 @@ def pick(x: Tensor, indices: Tensor, planes: int) -> Tensor:
     size = x.numel() // planes if planes else 0
     first = reshape(arange(planes) * size, (planes, 1))
     flat = reshape(indices, (planes, indices.numel() // planes if planes else 0)) + first
-    chosen = index_select(reshape(x, (x.numel(),)), reshape(flat, (flat.numel(),)), dim=0)
-    return reshape(chosen, indices.shape)
+    values = index_select(reshape(x, (x.numel(),)), reshape(flat, (flat.numel(),)), dim=0)
+    return reshape(values, indices.shape)
 
 
 def means(x: Tensor, geometry: Geometry, counts: Shape, padded: bool, by: int) -> Tensor:

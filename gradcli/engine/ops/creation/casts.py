@@ -6,7 +6,7 @@ from gradcli.engine import dtype as dtypes
 from gradcli.engine import table
 from gradcli.engine.array import Array
 from gradcli.engine.composite import function
-from gradcli.engine.device.context import named
+from gradcli.engine.device.context import device_named
 from gradcli.engine.dtype import DType
 from gradcli.engine.op import op
 from gradcli.engine.sample import index, sample, truth, wrong
@@ -36,7 +36,7 @@ def to(input: Tensor, dtype: DType | Tensor | str) -> Tensor:
     if isinstance(dtype, str):
         if dtype in dtypes.DTYPES:
             raise DTypeError(f"to: the element type '{dtype}' is written engine.{dtype}")
-        there = named(dtype) is input.array.storage.device
+        there = device_named(dtype) is input.array.storage.device
         return input if there else table.transfer(input, device=dtype)
     if isinstance(dtype, Tensor):
         dtype = dtype.dtype

@@ -8,25 +8,27 @@ from typing import Any
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shapes
-from gradcli.engine.argument import checked
+from gradcli.engine.argument import check_arguments
 from gradcli.engine.array import Array, fill, from_bytes
 from gradcli.engine.array import empty as empty_array
 from gradcli.engine.array import full as full_array
 from gradcli.engine.composite import IN_PLACE, function
 from gradcli.engine.device import cpu, place
-from gradcli.engine.device.context import chosen_by_device, named
+from gradcli.engine.device.context import chosen_by_device, device_named
 from gradcli.engine.dtype import DType
-from gradcli.engine.kind import Kind, Number, Sizes, shown
+from gradcli.engine.kind import Kind, Number, Sizes, format_value
 from gradcli.engine.sample import sample, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor, refuse_recorded
-from gradcli.engine.transfer import moved
+from gradcli.engine.transfer import to_device
 from gradcli.errors import DTypeError, OptionError, OptionTypeError, ShapeError
 from gradcli.wording import quantity, verb
 
-MADE = "it is made from plain numbers"
+FROM_NUMBERS = "it is made from plain numbers"
 SHAPED = "it takes no more than the shape and the type of its input"
-_FORMATS = {one.format: one for one in dtypes.DTYPES.values() if one.format} | {"l": dtypes.int64}
+_FORMATS = {dtype.format: dtype for dtype in dtypes.DTYPES.values() if dtype.format} | {
+    "l": dtypes.int64
+}
 
 
 def tensor(
@@ -45,7 +47,7 @@ def tensor(
     if device is not None:
         with place.on(None):
             array = tensor(data, dtype=dtype).array
-        return Tensor(moved(array, named(device, "tensor")), requires_grad=requires_grad)
+        return Tensor(to_device(array, device_named(device, "tensor")), requires_grad=requires_grad)
     if isinstance(data, Tensor):
         array = data.array.cast(dtype or data.dtype)
     elif isinstance(data, (bool, int, float)):
@@ -55,9 +57,9 @@ def tensor(
     else:
         array = _from_buffer(data)
         array = array.cast(dtype or array.dtype)
-    there = place.asked()
+    there = place.default_device()
     if there is not None and not isinstance(data, Tensor):
-        array = moved(array, there)
+        array = to_device(array, there)
     return Tensor(array, requires_grad=requires_grad)
 
 
@@ -68,16 +70,16 @@ def _from_lists(data: Sequence[object], dtype: DType | None) -> Array:
         size = len(level[0])
         for row in level:
             if not isinstance(row, (list, tuple)) or len(row) != size:
-                length = len(row) if isinstance(row, (list, tuple)) else shown(row)
+                length = len(row) if isinstance(row, (list, tuple)) else format_value(row)
                 raise ShapeError(f"tensor: rows of unequal length: {size} and {length}")
-        shapes.checked([*shape, size], "tensor")  # a list that holds itself has no end
+        shapes.check_shape([*shape, size], "tensor")  # a list that holds itself has no end
         shape.append(size)
         level = [item for row in level for item in row]
     if level and isinstance(level[0], Tensor):
         level = [item.item() if isinstance(item, Tensor) else item for item in level]
     natural = _natural(level)
     dtype = dtype or natural
-    array = _packed(level, shapes.checked(shape, "tensor"), dtype.computed)
+    array = _packed(level, shapes.check_shape(shape, "tensor"), dtype.computed)
     return array if array.dtype is dtype else array.cast(dtype)
 
 
@@ -115,7 +117,7 @@ def _from_buffer(data: Any) -> Array:
     return from_bytes(flat, tuple(view.shape or ()), dtype)
 
 
-@checked
+@check_arguments
 def frombuffer(buffer: Any, *, dtype: DType) -> Tensor:
     """The bytes of a buffer as a 1-D tensor, sharing its memory."""
     try:
@@ -138,14 +140,14 @@ _NUMBER, _TYPE = Kind.of(Number), Kind.of(DType)
 
 def _typed(op: str, dtype: DType) -> DType:
     """The element type, of functions that are called too often to check every argument."""
-    return dtype if type(dtype) is DType else _TYPE.taken_as(op, "dtype", dtype)
+    return dtype if type(dtype) is DType else _TYPE.convert_argument(op, "dtype", dtype)
 
 
 def sizes_of(size: tuple[Any, ...], op: str) -> Shape:
     """Sizes given one by one or as one tuple."""
     if len(size) == 1 and isinstance(size[0], (tuple, list)):
         size = tuple(size[0])
-    return shapes.checked(size, op)
+    return shapes.check_shape(size, op)
 
 
 def full(
@@ -158,12 +160,12 @@ def full(
 ) -> Tensor:
     """One value everywhere."""
     if device is not None:
-        with place.on(named(device, "full")):
+        with place.on(device_named(device, "full")):
             return full(size, fill_value, dtype=dtype, requires_grad=requires_grad)
     if type(fill_value) not in (int, float, bool):
-        fill_value = _NUMBER.taken_as("full", "fill_value", fill_value)
-    chosen = dtypes.of_scalar(fill_value) if dtype is None else _typed("full", dtype)
-    array = full_array(shapes.checked(size, "full"), fill_value, chosen)
+        fill_value = _NUMBER.convert_argument("full", "fill_value", fill_value)
+    element_type = dtypes.of_scalar(fill_value) if dtype is None else _typed("full", dtype)
+    array = full_array(shapes.check_shape(size, "full"), fill_value, element_type)
     return Tensor(array, requires_grad=requires_grad)
 
 
@@ -172,10 +174,10 @@ def zeros(
 ) -> Tensor:
     """0 everywhere."""
     if device is not None:
-        with place.on(named(device, "zeros")):
+        with place.on(device_named(device, "zeros")):
             return zeros(*size, dtype=dtype, requires_grad=requires_grad)
-    chosen = dtypes.float32 if dtype is None else _typed("zeros", dtype)
-    array = full_array(sizes_of(size, "zeros"), 0, chosen)
+    element_type = dtypes.float32 if dtype is None else _typed("zeros", dtype)
+    array = full_array(sizes_of(size, "zeros"), 0, element_type)
     return Tensor(array, requires_grad=requires_grad)
 
 
@@ -184,10 +186,10 @@ def ones(
 ) -> Tensor:
     """1 everywhere."""
     if device is not None:
-        with place.on(named(device, "ones")):
+        with place.on(device_named(device, "ones")):
             return ones(*size, dtype=dtype, requires_grad=requires_grad)
-    chosen = dtypes.float32 if dtype is None else _typed("ones", dtype)
-    array = full_array(sizes_of(size, "ones"), 1, chosen)
+    element_type = dtypes.float32 if dtype is None else _typed("ones", dtype)
+    array = full_array(sizes_of(size, "ones"), 1, element_type)
     return Tensor(array, requires_grad=requires_grad)
 
 
@@ -196,10 +198,10 @@ def empty(
 ) -> Tensor:
     """Memory as it comes: the values are undefined."""
     if device is not None:
-        with place.on(named(device, "empty")):
+        with place.on(device_named(device, "empty")):
             return empty(*size, dtype=dtype, requires_grad=requires_grad)
-    chosen = dtypes.float32 if dtype is None else _typed("empty", dtype)
-    array = empty_array(sizes_of(size, "empty"), chosen)
+    element_type = dtypes.float32 if dtype is None else _typed("empty", dtype)
+    array = empty_array(sizes_of(size, "empty"), element_type)
     return Tensor(array, requires_grad=requires_grad)
 
 
@@ -207,7 +209,7 @@ def empty(
     method=False,
     samples=[sample(n=3), sample(n=2, m=4), sample(n=3, m=1, dtype=dtypes.int64), sample(n=0)],
     wrong=[wrong(sample(n=2, m=-1), "-1")],
-    why=MADE,
+    why=FROM_NUMBERS,
 )
 @chosen_by_device
 def eye(
@@ -220,7 +222,7 @@ def eye(
 ) -> Tensor:
     """A matrix (n, m) with 1 on the main diagonal and 0 elsewhere."""
     del device
-    rows, columns = shapes.checked((n, n if m is None else m), "eye")
+    rows, columns = shapes.check_shape((n, n if m is None else m), "eye")
     out = full_array((rows, columns), 0, dtype or dtypes.float32)
     fill(out.view((min(rows, columns),), (columns + 1,)), 1)
     return Tensor(out, requires_grad=requires_grad)

@@ -21,16 +21,16 @@ class _Format:
 
     def __init__(self, numbers: list[Any], floats: bool) -> None:
         self.floats = floats
-        shown = numbers
+        visible = numbers
         if floats:
-            shown = [v for v in numbers if v != 0 and math.isfinite(v)]
-            sizes = [abs(v) for v in shown] or [1.0]
-            whole = all(v == math.ceil(v) for v in shown)
+            visible = [v for v in numbers if v != 0 and math.isfinite(v)]
+            sizes = [abs(v) for v in visible] or [1.0]
+            whole = all(v == math.ceil(v) for v in visible)
             wide = max(sizes) / min(sizes) > 1000 or max(sizes) > 1e8
             self.pattern = ".0f" if whole else ".4f"
             if wide or (not whole and min(sizes) < 1e-4):
                 self.pattern = ".4e"
-        self.width = max((len(self._plain(v)) for v in shown), default=1)
+        self.width = max((len(self._plain(v)) for v in visible), default=1)
 
     def _plain(self, value: Any) -> str:
         if not self.floats:
@@ -44,10 +44,10 @@ class _Format:
 
 def _corners(data: list[Any], ndim: int) -> list[Any]:
     """The numbers that stay when the middle of long dimensions is left out."""
-    picked = data if len(data) <= 2 * EDGE else data[:EDGE] + data[-EDGE:]
+    ends = data if len(data) <= 2 * EDGE else data[:EDGE] + data[-EDGE:]
     if ndim == 1:
-        return picked
-    return [number for row in picked for number in _corners(row, ndim - 1)]
+        return ends
+    return [number for row in ends for number in _corners(row, ndim - 1)]
 
 
 def _row(data: list[object], write: _Format, indent: int, short: bool) -> str:
@@ -63,8 +63,8 @@ def _rows(data: list[Any], ndim: int, write: _Format, indent: int, short: bool) 
     if ndim == 1:
         return _row(data, write, indent, short)
     left_out = short and len(data) > 2 * EDGE
-    picked = [*data[:EDGE], *data[-EDGE:]] if left_out else data
-    parts = [_rows(row, ndim - 1, write, indent + 1, short) for row in picked]
+    ends = [*data[:EDGE], *data[-EDGE:]] if left_out else data
+    parts = [_rows(row, ndim - 1, write, indent + 1, short) for row in ends]
     if left_out:
         parts.insert(EDGE, "...")
     return "[" + ("," + "\n" * (ndim - 1) + " " * (indent + 1)).join(parts) + "]"
@@ -80,8 +80,8 @@ def _numbers(input: Tensor, indent: int) -> str:
     if input.numel() == 0:
         return "[]"
     short = input.numel() > LONG
-    shown = _corners(data, input.ndim) if short else input.reshape(-1).tolist()
-    return _rows(data, input.ndim, _Format(shown, floats), indent, short)
+    numbers = _corners(data, input.ndim) if short else input.reshape(-1).tolist()
+    return _rows(data, input.ndim, _Format(numbers, floats), indent, short)
 
 
 def _remarks(input: Tensor) -> list[str]:
@@ -106,11 +106,11 @@ def _remarks(input: Tensor) -> list[str]:
 @function("format", method=False)
 def text(input: Tensor) -> str:
     """tensor(...) with its numbers, its type where unusual, and whether it has a history."""
-    said = "tensor(" + _numbers(input, len("tensor("))
-    length = len(said) - said.rfind("\n")
+    output = "tensor(" + _numbers(input, len("tensor("))
+    length = len(output) - output.rfind("\n")
     for remark in _remarks(input):
         if length + len(remark) + 2 > LINE:
-            said, length = f"{said},\n       {remark}", len("       ") + len(remark)
+            output, length = f"{output},\n       {remark}", len("       ") + len(remark)
         else:
-            said, length = f"{said}, {remark}", length + len(remark) + 2
-    return said + ")"
+            output, length = f"{output}, {remark}", length + len(remark) + 2
+    return output + ")"

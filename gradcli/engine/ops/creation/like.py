@@ -9,7 +9,7 @@ from gradcli.engine import dtype as dtypes
 from gradcli.engine.array import empty_beside
 from gradcli.engine.composite import function
 from gradcli.engine.device import place
-from gradcli.engine.device.context import named
+from gradcli.engine.device.context import device_named
 from gradcli.engine.dtype import DType
 from gradcli.engine.kind import Number, Sizes
 from gradcli.engine.ops.creation.casts import to
@@ -33,7 +33,7 @@ def full_like(
     input: Tensor, fill_value: Number, *, dtype: DType | None = None, device: str | None = None
 ) -> Tensor:
     """One value everywhere, in the shape and type of another tensor."""
-    there = input.array.storage.device if device is None else named(device, "full_like")
+    there = input.array.storage.device if device is None else device_named(device, "full_like")
     with place.on(there):
         return full(input.shape, fill_value, dtype=dtype or input.dtype)
 
@@ -75,8 +75,8 @@ def _declare_new(make: Callable[..., Tensor], doc: str) -> None:
         device: str | None = None,
         requires_grad: bool = False,
     ) -> Tensor:
-        chosen = dtype or input.dtype
-        return make(*size, dtype=chosen, device=device, requires_grad=requires_grad)
+        element_type = dtype or input.dtype
+        return make(*size, dtype=element_type, device=device, requires_grad=requires_grad)
 
     new.__doc__ = f"{doc}, in the type of another tensor."
     function(f"new_{make.__name__}", samples=_NEW, why=TYPED)(new)

@@ -6,20 +6,20 @@ from math import ceil, isfinite
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import table
-from gradcli.engine.argument import checked
+from gradcli.engine.argument import check_arguments
 from gradcli.engine.array import Array, run
 from gradcli.engine.array import empty as empty_array
 from gradcli.engine.composite import function
 from gradcli.engine.device.context import chosen_by_device
 from gradcli.engine.dtype import DType
 from gradcli.engine.kind import Whole
-from gradcli.engine.ops.creation.creation import MADE
+from gradcli.engine.ops.creation.creation import FROM_NUMBERS
 from gradcli.engine.sample import sample, wrong
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError
 
 
-@checked
+@check_arguments
 @chosen_by_device
 def linspace(
     start: float, end: float, steps: Whole, *, dtype: DType | None = None, device: str | None = None
@@ -29,9 +29,11 @@ def linspace(
     gap = (end - start) / (steps - 1) if steps > 1 else 0.0
     # From both ends towards the middle, as torch does, so that the last number is `end` itself.
     half = ceil(steps / 2)
-    chosen = dtype or dtypes.float32
+    element_type = dtype or dtypes.float32
     parts = [_evenly(start, gap, half), _evenly(end, -gap, steps - half)]
-    front, back = (Tensor(part if part.dtype is chosen else part.cast(chosen)) for part in parts)
+    front, back = (
+        Tensor(part if part.dtype is element_type else part.cast(element_type)) for part in parts
+    )
     return table.cat([front, table.flip(back, 0)])
 
 
@@ -55,7 +57,7 @@ def _evenly(start: float, gap: float, count: int) -> Array:
         wrong(sample(end=float("inf")), "needs finite numbers, got 0, inf, 1"),
         wrong(sample(end=3, step=0), "a step of 0 does not lead from 0 to 3"),
     ],
-    why=MADE,
+    why=FROM_NUMBERS,
 )
 @chosen_by_device
 def arange(
@@ -83,8 +85,10 @@ def arange(
         run("arange", out, sizes=(int(start), int(step)))
     else:
         run("arange", out, options=(start, step))
-    chosen = dtype or (dtypes.int64 if whole else dtypes.float32)
-    return Tensor(out if chosen is made_as else out.cast(chosen), requires_grad=requires_grad)
+    element_type = dtype or (dtypes.int64 if whole else dtypes.float32)
+    return Tensor(
+        out if element_type is made_as else out.cast(element_type), requires_grad=requires_grad
+    )
 
 
 @function(
@@ -95,7 +99,7 @@ def arange(
         sample(start=3, end=9, steps=1),
         sample(start=0, end=1, steps=0),
     ],
-    why=MADE,
+    why=FROM_NUMBERS,
 )
 @chosen_by_device
 def logspace(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from gradcli.engine.array import Array
-from gradcli.engine.device.context import named
+from gradcli.engine.device.context import device_named
 from gradcli.engine.op import op
 from gradcli.engine.sample import SHAPES, sample, wrong
 from gradcli.engine.tensor import Tensor
-from gradcli.engine.transfer import moved
+from gradcli.engine.transfer import to_device
 
 
 @op(
@@ -19,13 +19,13 @@ from gradcli.engine.transfer import moved
 )
 def transfer(x: Array, *, device: str) -> Array:
     """The same elements on another device ("cpu", "cuda", "cuda:1", "metal", "meta")."""
-    return moved(x, named(device, "transfer"))
+    return to_device(x, device_named(device, "transfer"))
 
 
 @transfer.gradient
 def transfer_gradient(grad: Array, *, x: Array) -> Array:
     """The gradient, moved back."""
-    return moved(grad, x.storage.device)
+    return to_device(grad, x.storage.device)
 
 
 @transfer.gradient_graph

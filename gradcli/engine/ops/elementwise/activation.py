@@ -212,7 +212,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     elif not input.ndim:
         weight = weight.reshape(())
     above = input > 0
-    # 0 times an infinite weight, or a weight of 0 times infinity, would be NaN on the way back.
+    # In backward 0 times an infinite weight, or a weight of 0 times infinity, would be NaN.
     below = where(above, 0.0, input)
     return where(above, input, mul(weight, below))
 

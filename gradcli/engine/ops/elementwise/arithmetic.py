@@ -213,12 +213,12 @@ class ScaledOp(BinaryOp):
     """Takes `alpha`, by which the second operand is multiplied first."""
 
     def _bind_unlike(
-        self, args: Sequence[Any], named: dict[str, Any]
+        self, args: Sequence[Any], keywords: dict[str, Any]
     ) -> tuple[list[Tensor | None], dict[str, Any]]:
         alpha = 1.0
-        if "alpha" in named:
-            alpha = self.kinds["alpha"].taken_as(self.name, "alpha", named.pop("alpha"))
-        inputs, options = super()._bind_unlike(args, named)
+        if "alpha" in keywords:
+            alpha = self.kinds["alpha"].convert_argument(self.name, "alpha", keywords.pop("alpha"))
+        inputs, options = super()._bind_unlike(args, keywords)
         if alpha != 1:
             inputs[1] = self._times(alpha, inputs[1])
         return inputs, options
@@ -235,7 +235,7 @@ class ScaledOp(BinaryOp):
 
 
 def _sum(input: Array, other: Array, *, alpha: float = 1) -> Array:
-    del alpha  # ScaledOp has seen to it
+    del alpha  # ScaledOp has applied it
     return map_binary("add", input, other)
 
 
@@ -273,10 +273,10 @@ class SubOp(ScaledOp):
     """sub, which truth values have not, as in torch."""
 
     def _bind_unlike(
-        self, args: Sequence[Any], named: dict[str, Any]
+        self, args: Sequence[Any], keywords: dict[str, Any]
     ) -> tuple[list[Tensor | None], dict[str, Any]]:
-        bound = super()._bind_unlike(args, named)
-        for value in (*args, *named.values()):
+        bound = super()._bind_unlike(args, keywords)
+        for value in (*args, *keywords.values()):
             if isinstance(value, bool) or (
                 isinstance(value, Tensor) and value.dtype is dtypes.bool_
             ):

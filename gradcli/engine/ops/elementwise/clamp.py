@@ -30,9 +30,9 @@ Limit = Tensor | float | None
 class ClampOp(Op[Tensor]):
     """Goes through simpler ops where a limit is a tensor."""
 
-    def __call__(self, *args: Any, **named: Any) -> Tensor:
+    def __call__(self, *args: Any, **keywords: Any) -> Tensor:
         """The element between its limits."""
-        inputs, options = self._bind(args, named)
+        inputs, options = self._bind(args, keywords)
         for limit in options.values():
             if isinstance(limit, Tensor):
                 return _between(inputs[0], **options)
@@ -109,10 +109,10 @@ def _winner(loses: str) -> tuple[Slope, Slope]:
     """
 
     def share(grad: Array, first: Array, second: Array) -> Array:
-        lost = map_binary(loses, first, second, dtypes.bool_).cast(grad.dtype)
+        losing = map_binary(loses, first, second, dtypes.bool_).cast(grad.dtype)
         tied = map_binary("eq", first, second, dtypes.bool_).cast(grad.dtype)
         half = map_binary("mul", tied, scalar(0.5, grad.dtype))
-        share_of_grad = map_binary("sub", scalar(1, grad.dtype), map_binary("add", lost, half))
+        share_of_grad = map_binary("sub", scalar(1, grad.dtype), map_binary("add", losing, half))
         return map_binary("mul", grad, share_of_grad)
 
     def to_input(grad: Array, *, input: Array, other: Array) -> Array:
@@ -129,8 +129,8 @@ def _winner_again(loses: str) -> tuple[Derivative, Derivative]:
 
     def share(grad: Tensor, first: Tensor, second: Tensor) -> Tensor:
         first, second = first.detach(), second.detach()
-        lost: Tensor = OPS[loses](first, second).to(grad.dtype)
-        return grad * (1 - (lost + 0.5 * (first == second).to(grad.dtype)))
+        losing: Tensor = OPS[loses](first, second).to(grad.dtype)
+        return grad * (1 - (losing + 0.5 * (first == second).to(grad.dtype)))
 
     return share, lambda grad, a, b: share(grad, b, a)
 

@@ -124,12 +124,12 @@ def nan_to_num(
         return input.clone()
     top = dtypes.LARGEST[input.dtype]
     y = input
-    for found, value in (
+    for mask, value in (
         (isnan(input), 0.0 if nan is None else nan),
         (eq(input, inf), top if posinf is None else posinf),
         (eq(input, -inf), -top if neginf is None else neginf),
     ):
-        y = where(found, value, y)
+        y = where(mask, value, y)
     return y
 
 

@@ -25,9 +25,9 @@ class WholeDivision(BinaryOp):
     """Refuses to divide whole numbers by 0, for which they have no answer."""
 
     def _bind(
-        self, args: Sequence[object], named: dict[str, object]
+        self, args: Sequence[object], keywords: dict[str, object]
     ) -> tuple[list[Tensor | None], dict[str, Any]]:
-        inputs, options = super()._bind(args, named)
+        inputs, options = super()._bind(args, keywords)
         divisor = inputs[1]
         assert divisor is not None
         if divisor.dtype.kind == "bool":
@@ -106,18 +106,18 @@ def _towards_0(input: Array, other: Array) -> Array:
 
 def _flat(forward: Callable[[Array, Array], Array]) -> WholeDivision:
     """An op whose gradient is 0: it is constant almost everywhere."""
-    declared = WholeDivision(forward, name="div")
+    division = WholeDivision(forward, name="div")
 
-    @declared.gradient
+    @division.gradient
     def gradient(grad: Array, *, shapes: tuple[Shape, ...]) -> tuple[Array, ...]:
         nothing = map_binary("mul", grad, scalar(0, grad.dtype))
         return tuple(unbroadcast(nothing, shape) for shape in shapes)
 
-    @declared.gradient_graph
+    @division.gradient_graph
     def gradient_graph(grad: Tensor, *, shapes: tuple[Shape, ...]) -> tuple[Tensor, ...]:
         return tuple(sum_to(grad * 0.0, shape) for shape in shapes)
 
-    return declared
+    return division
 
 
 _ROUNDED = {"trunc": _flat(_towards_0), "floor": _flat(_floor_divide)}
@@ -126,20 +126,20 @@ _ROUNDED = {"trunc": _flat(_towards_0), "floor": _flat(_floor_divide)}
 class DivOp(BinaryOp):
     """div, which gives whole quotients where a rounding mode is named."""
 
-    def __call__(self, *args: Any, **named: Any) -> Tensor:
+    def __call__(self, *args: Any, **keywords: Any) -> Tensor:
         """The quotient."""
-        mode = named.pop("rounding_mode", None) if named else None
+        mode = keywords.pop("rounding_mode", None) if keywords else None
         if mode is None:
-            return super().__call__(*args, **named)
-        mode = self.kinds["rounding_mode"].taken_as(self.name, "rounding_mode", mode)
-        return _ROUNDED[mode](*args, **named)
+            return super().__call__(*args, **keywords)
+        mode = self.kinds["rounding_mode"].convert_argument(self.name, "rounding_mode", mode)
+        return _ROUNDED[mode](*args, **keywords)
 
 
 def quotient(
     input: Array, other: Array, *, rounding_mode: Literal["trunc", "floor"] | None = None
 ) -> Array:
     """The elements of input / other."""
-    del rounding_mode  # DivOp has seen to it
+    del rounding_mode  # DivOp has applied it
     return map_binary("div", input, other)
 
 

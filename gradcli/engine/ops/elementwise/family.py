@@ -102,12 +102,10 @@ def unary(
         return map_unary(name, as_float(x))
 
     forward.__doc__ = doc
-    declared = UnaryOp(
-        forward, name=name, saves=facts.saved, samples=samples, formula=facts.formula
-    )
-    declared.slope = "; ".join(facts.slope)
+    op = UnaryOp(forward, name=name, saves=facts.saved, samples=samples, formula=facts.formula)
+    op.slope = "; ".join(facts.slope)
 
-    declare_slope(declared, lambda: (name, ()))
+    declare_slope(op, lambda: (name, ()))
 
     def from_x(grad: Array, *, x: Array) -> Array:
         return map_slope(name, (), x, grad)
@@ -115,16 +113,16 @@ def unary(
     def from_y(grad: Array, *, y: Array) -> Array:
         return map_slope(name, (), y, grad)
 
-    declared.gradient(from_x if facts.saved == "x" else from_y)  # quicker than for any row
-    return declare_op(declared)
+    op.gradient(from_x if facts.saved == "x" else from_y)  # quicker than for any row
+    return declare_op(op)
 
 
-def declare_slope(declared: Op[Tensor], row: Callable[..., tuple[str, Sequence[float]]]) -> None:
-    """The gradient of an op of one input: that of a row of scalar_ops.h, and with ops of its text.
+def declare_slope(op: Op[Tensor], row: Callable[..., tuple[str, Sequence[float]]]) -> None:
+    """Declare the gradient of an op of one input: a row of scalar_ops.h, and ops of the row's text.
 
-    `row` says of the op's options which row it is, and with which p and q.
+    `row` maps the op's options to the name of the row and its p and q.
     """
-    (name,) = declared.saves
+    (name,) = op.saves
 
     def gradient(grad: Array, **values: Any) -> Array:
         saved = values.pop(name)
@@ -136,18 +134,18 @@ def declare_slope(declared: Op[Tensor], row: Callable[..., tuple[str, Sequence[f
         numbers = dict(zip("pq", options, strict=False))
         return times(grad, slope(FACTS[kernel].slope[0], {name: saved, **numbers}))
 
-    declared.gradient(gradient)
-    declared.gradient_graph(with_ops, (name, *declared.options))
+    op.gradient(gradient)
+    op.gradient_graph(with_ops, (name, *op.options))
 
 
-def declare_sign_slope(declared: Op[Tensor]) -> None:
-    """With ops the slope is the sign of what is kept: a constant, in one call."""
-    (name,) = declared.saves
+def declare_sign_slope(op: Op[Tensor]) -> None:
+    """Declare the gradient with ops: the sign of the saved value, a constant, in one call."""
+    (name,) = op.saves
 
     def with_ops(grad: Tensor, **values: Tensor) -> Tensor:
         return grad * values[name].detach().sign()
 
-    declared.gradient_graph(with_ops, (name,))
+    op.gradient_graph(with_ops, (name,))
 
 
 def times(grad: Tensor, factor: Tensor | float) -> Tensor:
@@ -157,10 +155,10 @@ def times(grad: Tensor, factor: Tensor | float) -> Tensor:
     return grad * factor
 
 
-def declare_flat(declared: Op[Tensor]) -> None:
-    """The gradient of an op that is flat almost everywhere: 0."""
-    declared.gradient(lambda grad: map_binary("mul", grad, scalar(0, grad.dtype)))
-    declared.gradient_graph(lambda grad: grad * 0.0)
+def declare_flat(op: Op[Tensor]) -> None:
+    """Declare the gradient of an op that is flat almost everywhere: 0."""
+    op.gradient(lambda grad: map_binary("mul", grad, scalar(0, grad.dtype)))
+    op.gradient_graph(lambda grad: grad * 0.0)
 
 
 def step(name: str, doc: str, *, samples: Sequence[Sample]) -> Op[Tensor]:
@@ -172,10 +170,10 @@ def step(name: str, doc: str, *, samples: Sequence[Sample]) -> Op[Tensor]:
         return map_unary(name, x.cast(dtypes.float64)).cast(x.dtype) if name == "sign" else x.copy()
 
     forward.__doc__ = doc
-    declared = UnaryOp(forward, name=name, samples=samples, formula=FACTS[name].formula)
-    declared.slope = "0"
-    declare_flat(declared)
-    return declare_op(declared)
+    op = UnaryOp(forward, name=name, samples=samples, formula=FACTS[name].formula)
+    op.slope = "0"
+    declare_flat(op)
+    return declare_op(op)
 
 
 def matched(op: str, a: object, b: object, *, floats: bool = False) -> tuple[Tensor, Tensor]:
@@ -185,9 +183,9 @@ def matched(op: str, a: object, b: object, *, floats: bool = False) -> tuple[Ten
     a higher kind (bool < int < float).
     """
     if type(a) not in _OPERAND.quick:
-        a = _OPERAND.taken_as(op, "input", a)
+        a = _OPERAND.convert_argument(op, "input", a)
     if type(b) not in _OPERAND.quick:
-        b = _OPERAND.taken_as(op, "other", b)
+        b = _OPERAND.convert_argument(op, "other", b)
     if not isinstance(a, Tensor) and not isinstance(b, Tensor):
         raise DTypeError(f"{op}: input or other must be a Tensor, got {a!r} and {b!r}")
     left, right = _dtype_of(a), _dtype_of(b)
@@ -219,23 +217,23 @@ def _as(value: Any, dtype: DType) -> Tensor:
     return Tensor(scalar(value, dtype))
 
 
-def _seen(asks: object) -> bool:
-    """Whether a call is told to an observer, or remembered for what asks for a gradient."""
+def _is_watched(asks: object) -> bool:
+    """Whether an observer is told of a call, or backward needs it."""
     return observing.current() is not None or (asks is not None and graph.recording())
 
 
 class UnaryOp(Op[Tensor]):
     """An op of one input that is one kernel on floats."""
 
-    def __call__(self, *args: Any, **named: Any) -> Tensor:
+    def __call__(self, *args: Any, **keywords: Any) -> Tensor:
         """The op on its input."""
-        if len(args) == 1 and not named and isinstance(args[0], Tensor):
+        if len(args) == 1 and not keywords and isinstance(args[0], Tensor):
             x = args[0]
-            if not _seen(x.node or x.leaf):
+            if not _is_watched(x.node or x.leaf):
                 y = mapped(KERNELS[self.name], x.array)
                 if y is not None:
                     return Tensor(y)
-        return super().__call__(*args, **named)
+        return super().__call__(*args, **keywords)
 
 
 class BinaryOp(Op[Tensor]):
@@ -252,30 +250,30 @@ class BinaryOp(Op[Tensor]):
     maps = False
     truth = False
 
-    def __call__(self, *args: Any, **named: Any) -> Tensor:
+    def __call__(self, *args: Any, **keywords: Any) -> Tensor:
         """The op on both inputs."""
-        if self.maps and len(args) == 2 and not named and isinstance(args[0], Tensor):
+        if self.maps and len(args) == 2 and not keywords and isinstance(args[0], Tensor):
             a, b = args
             array = a.array
             if isinstance(b, Tensor):
-                asks, other = a.node or a.leaf or b.node or b.leaf, b.array
+                asks, operand = a.node or a.leaf or b.node or b.leaf, b.array
             elif (type(b) is float or (type(b) is int and -_EXACT < b < _EXACT)) and (
                 array.dtype.is_floating_point
             ):
-                asks, other = a.node or a.leaf, scalar(b, array.dtype)
+                asks, operand = a.node or a.leaf, scalar(b, array.dtype)
             else:
                 return super().__call__(*args)
-            if not _seen(asks):
+            if not _is_watched(asks):
                 dtype = dtypes.bool_ if self.truth else None
-                y = mapped(KERNELS[self.name], array, other, dtype)
+                y = mapped(KERNELS[self.name], array, operand, dtype)
                 if y is not None:
                     return Tensor(y)
-        return super().__call__(*args, **named)
+        return super().__call__(*args, **keywords)
 
     def _bind(
-        self, args: Sequence[Any], named: dict[str, Any]
+        self, args: Sequence[Any], keywords: dict[str, Any]
     ) -> tuple[list[Tensor | None], dict[str, Any]]:
-        if len(args) == 2 and not named:
+        if len(args) == 2 and not keywords:
             a, b = args
             if isinstance(a, Tensor):
                 dtype = a.array.dtype
@@ -287,15 +285,17 @@ class BinaryOp(Op[Tensor]):
                         return [a, Tensor(scalar(b, dtype))], {}
                     except OverflowError:
                         raise too_large(self.name, {"other": b}) from None
-        return self._bind_unlike(args, named)
+        return self._bind_unlike(args, keywords)
 
     def _bind_unlike(
-        self, args: Sequence[Any], named: dict[str, Any]
+        self, args: Sequence[Any], keywords: dict[str, Any]
     ) -> tuple[list[Tensor | None], dict[str, Any]]:
-        given = dict(zip(("input", "other"), args, strict=False)) | named
-        if set(given) != {"input", "other"} or len(args) + len(named) != 2:
-            raise DTypeError(f"{self.name}: takes (input, other), got {sorted(given)}")
-        return list(matched(self.name, given["input"], given["other"], floats=self.floats)), {}
+        arguments = dict(zip(("input", "other"), args, strict=False)) | keywords
+        if set(arguments) != {"input", "other"} or len(args) + len(keywords) != 2:
+            raise DTypeError(f"{self.name}: takes (input, other), got {sorted(arguments)}")
+        return list(
+            matched(self.name, arguments["input"], arguments["other"], floats=self.floats)
+        ), {}
 
 
 def binary(
@@ -331,42 +331,42 @@ def binary(
         slopes = (_row_slope(f"{name}_backward_a"), _row_slope(f"{name}_backward_b"))
         saves = ("input", "other", "y")
     about: dict[str, Any] = {"samples": samples, "wrong": wrong, "formula": facts.formula}
-    declared = kind(forward, name=name, saves=saves, **about)
-    declared.floats = floats
-    declared.maps = True
+    op = kind(forward, name=name, saves=saves, **about)
+    op.floats = floats
+    op.maps = True
     texts = facts.slope or tuple(text.split("; "))
-    declared.slope = "; ".join(texts)
+    op.slope = "; ".join(texts)
 
     def gradient(
-        grad: Array, *, needs: tuple[bool, ...], shapes: tuple[shapes.Shape, ...], **kept: Array
+        grad: Array, *, needs: tuple[bool, ...], shapes: tuple[shapes.Shape, ...], **values: Array
     ) -> tuple[Array | None, ...]:
-        for option in declared.options:
-            del kept[option]
+        for option in op.options:
+            del values[option]
         return tuple(
-            unbroadcast(to_input(grad, **kept), shape) if need else None
+            unbroadcast(to_input(grad, **values), shape) if need else None
             for to_input, need, shape in zip(slopes, needs, shapes, strict=True)
         )
 
-    declared.gradient(gradient)
-    _declare_derivatives(declared, derivatives or (_derivative(texts[0]), _derivative(texts[1])))
-    return declare_op(declared)
+    op.gradient(gradient)
+    _declare_derivatives(op, derivatives or (_derivative(texts[0]), _derivative(texts[1])))
+    return declare_op(op)
 
 
 def _derivative(text: str) -> Derivative:
     """The gradient times a slope in a, b and y."""
-    return lambda grad, *kept: times(grad, slope(text, dict(zip("aby", kept, strict=False))))
+    return lambda grad, *values: times(grad, slope(text, dict(zip("aby", values, strict=False))))
 
 
-def _declare_derivatives(declared: Op[Tensor], derivatives: tuple[Derivative, Derivative]) -> None:
+def _declare_derivatives(op: Op[Tensor], derivatives: tuple[Derivative, Derivative]) -> None:
     def graph(
-        grad: Tensor, *, needs: tuple[bool, ...], shapes: tuple[shapes.Shape, ...], **kept: Tensor
+        grad: Tensor, *, needs: tuple[bool, ...], shapes: tuple[shapes.Shape, ...], **values: Tensor
     ) -> tuple[Tensor | None, ...]:
         return tuple(
-            sum_to(derivative(grad, *kept.values()), shape) if need else None
+            sum_to(derivative(grad, *values.values()), shape) if need else None
             for derivative, need, shape in zip(derivatives, needs, shapes, strict=True)
         )
 
-    declared.gradient_graph(graph, declared.saves)
+    op.gradient_graph(graph, op.saves)
 
 
 def _row_slope(kernel: str) -> Slope:
@@ -386,12 +386,12 @@ def comparison(name: str, doc: str) -> Op[Tensor]:
         return map_binary(name, input, other, dtypes.bool_)
 
     forward.__doc__ = doc
-    declared = BinaryOp(
+    op = BinaryOp(
         forward,
         name=name,
         samples=BINARY_SAMPLES,
         formula=FACTS[name].formula,
         why="the answer is true or false",
     )
-    declared.maps = declared.truth = True
-    return declare_op(declared)
+    op.maps = op.truth = True
+    return declare_op(op)

@@ -33,10 +33,10 @@ _pow_whole = BinaryOp(_whole_power, name="pow", why="whole numbers have no slope
 class PowerOp(BinaryOp):
     """pow, with whole numbers to whole powers kept whole, as torch does."""
 
-    def __call__(self, *args: Any, **named: Any) -> Any:
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
         """Floats as ever; whole numbers by a kernel of their own."""
-        exponent = args[1] if len(args) > 1 else named.get("other")
-        (a, b), _ = self._bind(args, named)
+        exponent = args[1] if len(args) > 1 else keywords.get("other")
+        (a, b), _ = self._bind(args, keywords)
         assert a is not None and b is not None
         if a.dtype.is_floating_point:
             return self.ran([a, b], {})

@@ -123,32 +123,32 @@ def _value(node: Node, values: Mapping[str, Value]) -> Value:
     if isinstance(node, str):
         return values[node]
     if node[0] == "?":
-        return _chosen(node, values)
+        return _conditional(node, values)
     if node[0] == "call":
         return _function(node[1])(*(_value(argument, values) for argument in node[2:]))
     return _OPERATORS[node[0]](*(_value(operand, values) for operand in node[1:]))
 
 
-def _chosen(node: tuple[Any, ...], values: Mapping[str, Value]) -> Value:
+def _conditional(node: tuple[Any, ...], values: Mapping[str, Value]) -> Value:
     """`condition ? then : otherwise`, each with gradients only where it is taken."""
     if node == ("?", ("<", node[3], 0.0), ("negative", node[3]), node[3]):
         return _value(node[3], values).abs()  # whose slope at 0 is 0, and not that of one side
     condition = _value(node[1], values)
     if not isinstance(condition, Tensor):
         return _value(node[2 if condition else 3], values)
-    then = _value(node[2], _where_taken(node[2], values, condition, taken=True))
+    then = _value(node[2], _where_taken(node[2], values, condition, when_true=True))
     if node[3] in values and node[1] == ("==", node[3], node[3]):
         otherwise = values[node[3]].detach()  # NaN, which has no slope
     else:
-        otherwise = _value(node[3], _where_taken(node[3], values, condition, taken=False))
+        otherwise = _value(node[3], _where_taken(node[3], values, condition, when_true=False))
     if not isinstance(then, Tensor) and not isinstance(otherwise, Tensor):
-        kept = next(value for value in values.values() if isinstance(value, Tensor))
-        then = tensor(float(then), dtype=kept.dtype)
+        like = next(value for value in values.values() if isinstance(value, Tensor))
+        then = tensor(float(then), dtype=like.dtype)
     return table.where(condition, then, otherwise)
 
 
 def _where_taken(
-    node: Node, values: Mapping[str, Value], condition: Tensor, *, taken: bool
+    node: Node, values: Mapping[str, Value], condition: Tensor, *, when_true: bool
 ) -> Mapping[str, Value]:
     """The values, without history where this branch is not taken.
 
@@ -160,7 +160,7 @@ def _where_taken(
     def cut(value: Value) -> Value:
         if not isinstance(value, Tensor) or not value.requires_grad:
             return value
-        pair = (value, value.detach()) if taken else (value.detach(), value)
+        pair = (value, value.detach()) if when_true else (value.detach(), value)
         return table.where(condition, *pair)
 
     return {name: cut(value) for name, value in values.items()}

@@ -99,7 +99,7 @@ class Layout:
 
     def result(self, picked: Shape) -> Shape:
         """The shape of what index tensors of a common shape pick."""
-        return shapes.checked((*self.before, *picked, *self.behind), "getitem")
+        return shapes.check_shape((*self.before, *picked, *self.behind), "getitem")
 
 
 def layout(view: Shape, picks: Sequence[Pick]) -> Layout:

@@ -7,7 +7,7 @@ from typing import Any
 from gradcli.engine import shape as shape_rules
 from gradcli.engine.array import Array, copy_into, full
 from gradcli.engine.composite import function
-from gradcli.engine.kind import shown
+from gradcli.engine.kind import format_value
 from gradcli.engine.op import op
 from gradcli.engine.sample import sample, wrong
 from gradcli.engine.shape import Shape
@@ -77,7 +77,7 @@ def basic_view(x: Array, index: object, name: str = "getitem") -> Array:
         else:
             offset += _position(name, part, size, d) * stride
         d += 1
-    return x.view(shape_rules.checked(shape, name), tuple(strides), offset)
+    return x.view(shape_rules.check_shape(shape, name), tuple(strides), offset)
 
 
 def _spelled_out(name: str, parts: tuple[object, ...], missing: int) -> list[Any]:
@@ -104,7 +104,7 @@ def _position(name: str, part: Any, size: int, d: int) -> int:
     i = int(part.__index__())
     if not -size <= i < size:
         raise RangeError(
-            f"{name}: index {shown(i)} is outside {-size}..{size - 1} of dimension {d}"
+            f"{name}: index {format_value(i)} is outside {-size}..{size - 1} of dimension {d}"
         )
     return i % size
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from math import prod
 
 from gradcli.dataclass import dataclass
-from gradcli.engine.argument import listed
+from gradcli.engine.argument import unpack_list
 from gradcli.engine.composite import function
 from gradcli.engine.ops.elementwise.arithmetic import mul
 from gradcli.engine.ops.matmul.matmul import matmul
@@ -22,7 +22,7 @@ from gradcli.wording import quantity
 
 
 @dataclass(frozen=True)
-class _Named:
+class _Term:
     """A tensor whose dimensions have letters, all different.
 
     The dimensions under an ellipsis are the numbers ..., -2, -1, counted from the right.
@@ -42,17 +42,17 @@ class _Named:
         order = [self.letters.index(letter) for letter in letters]
         return self.tensor if order == sorted(order) else permute(self.tensor, order)
 
-    def without(self, letters: Sequence[str | int]) -> _Named:
+    def without(self, letters: Sequence[str | int]) -> _Term:
         """Summed over these; a sum over one element is a view."""
-        gone = [self.letters.index(letter) for letter in letters]
-        if not gone:
+        removed = [self.letters.index(letter) for letter in letters]
+        if not removed:
             return self
-        kept = [d for d in range(len(self.letters)) if d not in gone]
-        if all(self.tensor.shape[d] == 1 for d in gone):
-            rest = reshape(self.tensor, tuple(self.tensor.shape[d] for d in kept))
+        remaining = [d for d in range(len(self.letters)) if d not in removed]
+        if all(self.tensor.shape[d] == 1 for d in removed):
+            rest = reshape(self.tensor, tuple(self.tensor.shape[d] for d in remaining))
         else:
-            rest = sum_over(self.tensor, dim=tuple(gone))
-        return _Named(rest, tuple(self.letters[d] for d in kept))
+            rest = sum_over(self.tensor, dim=tuple(removed))
+        return _Term(rest, tuple(self.letters[d] for d in remaining))
 
 
 def _split(equation: str, count: int) -> tuple[list[str], str | None]:
@@ -81,7 +81,7 @@ def _letters(term: str, x: Tensor, equation: str) -> tuple[str | int, ...]:
     return (*before, *range(-hidden, 0), *after)
 
 
-def _named(term: str, x: Tensor, equation: str) -> _Named:
+def _label(term: str, x: Tensor, equation: str) -> _Term:
     """An operand under its letters; a letter that stands twice walks the diagonal."""
     letters = list(_letters(term, x, equation))
     for letter in dict.fromkeys(letters):
@@ -94,31 +94,31 @@ def _named(term: str, x: Tensor, equation: str) -> _Named:
                 )
             x = diagonal(x, dim1=a, dim2=b)
             letters = [name for d, name in enumerate(letters) if d not in (a, b)] + [letter]
-    return _Named(x, tuple(letters))
+    return _Term(x, tuple(letters))
 
 
-def _result(right: str | None, terms: Sequence[str], parts: Sequence[_Named]) -> list[str | int]:
+def _result(right: str | None, terms: Sequence[str], parts: Sequence[_Term]) -> list[str | int]:
     """The result's letters: as given, or the ellipsis and then those that stand once, sorted."""
     hidden = max((sum(isinstance(n, int) for n in part.letters) for part in parts), default=0)
     dots = list(range(-hidden, 0))
     if right is None:
         every = "".join(terms).replace(".", "")
         return [*dots, *sorted(letter for letter in set(every) if every.count(letter) == 1)]
-    before, found, after = right.partition("...")
-    return [*before, *(dots if found else ()), *after]
+    before, dotted, after = right.partition("...")
+    return [*before, *(dots if dotted else ()), *after]
 
 
-def _sizes(parts: Sequence[_Named]) -> dict[str | int, int]:
+def _sizes(parts: Sequence[_Term]) -> dict[str | int, int]:
     """The size of each letter; a size of 1 is repeated to the others'."""
     sizes: dict[str | int, int] = {}
     for part in parts:
         for letter, size in zip(part.letters, part.tensor.shape, strict=True):
-            known = sizes.setdefault(letter, size)
-            if known == 1:
+            common = sizes.setdefault(letter, size)
+            if common == 1:
                 sizes[letter] = size
-            elif size not in (1, known):
+            elif size not in (1, common):
                 name = f"'{letter}'" if isinstance(letter, str) else "the ellipsis"
-                raise ShapeError(f"einsum: {name} is {known} in one operand and {size} in another")
+                raise ShapeError(f"einsum: {name} is {common} in one operand and {size} in another")
     return sizes
 
 
@@ -127,16 +127,16 @@ def _shaped(x: Tensor, shape: tuple[int, ...]) -> Tensor:
     return x if x.shape == shape else reshape(x, shape)
 
 
-def _pair(a: _Named, b: _Named, kept: set[str | int]) -> _Named:
-    """Two operands contracted over all letters that are not `kept`."""
+def _pair(a: _Term, b: _Term, keep: set[str | int]) -> _Term:
+    """Two operands contracted over all letters but those to `keep`."""
     both = set(a.letters) & set(b.letters)
     # A dimension of 1 repeats to the other's: it adds nothing to the product and is left out.
     a = a.without([n for n in a.letters if n in both and a.size(n) == 1 != b.size(n)])
     b = b.without([n for n in b.letters if n in a.letters and b.size(n) == 1 != a.size(n)])
-    a = a.without([n for n in a.letters if n not in kept and n not in b.letters])
-    b = b.without([n for n in b.letters if n not in kept and n not in a.letters])
+    a = a.without([n for n in a.letters if n not in keep and n not in b.letters])
+    b = b.without([n for n in b.letters if n not in keep and n not in a.letters])
     shared = [n for n in a.letters if n in b.letters]
-    batch, summed = [n for n in shared if n in kept], [n for n in shared if n not in kept]
+    batch, summed = [n for n in shared if n in keep], [n for n in shared if n not in keep]
     left = [n for n in a.letters if n not in shared]
     right = [n for n in b.letters if n not in shared]
     names = (*batch, *left, *right)
@@ -148,11 +148,11 @@ def _pair(a: _Named, b: _Named, kept: set[str | int]) -> _Named:
         front = (lots,) if batch else ()
         x = _shaped(a.ordered([*batch, *left, *summed]), (*front, rows, n))
         y = _shaped(b.ordered([*batch, *summed, *right]), (*front, n, columns))
-        return _Named(_shaped(matmul(x, y), sizes), names)
+        return _Term(_shaped(matmul(x, y), sizes), names)
     x = reshape(a.ordered([*batch, *left, *summed]), (lots, rows, 1, n))
     y = reshape(b.ordered([*batch, *right, *summed]), (lots, 1, columns, n))
     product = mul(x, y)
-    return _Named(reshape(sum_over(product, dim=-1) if summed else product, sizes), names)
+    return _Term(reshape(sum_over(product, dim=-1) if summed else product, sizes), names)
 
 
 @function(
@@ -180,19 +180,19 @@ def einsum(equation: str, *operands: Tensor | Sequence[Tensor]) -> Tensor:
     without '->' the letters that stand once are the result's, in alphabetical order. Operands are
     contracted from left to right.
     """
-    given = listed("einsum", "operands", operands)
-    terms, right = _split(equation, len(given))
-    parts = [_named(term, x, equation) for term, x in zip(terms, given, strict=True)]
+    tensors = unpack_list("einsum", "operands", operands)
+    terms, right = _split(equation, len(tensors))
+    parts = [_label(term, x, equation) for term, x in zip(terms, tensors, strict=True)]
     sizes = _sizes(parts)
-    wanted = _result(right, terms, parts)
-    if len(set(wanted)) != len(wanted) or not set(wanted) <= set(sizes):
+    output = _result(right, terms, parts)
+    if len(set(output)) != len(output) or not set(output) <= set(sizes):
         raise OptionError(
             f"einsum: '{equation:.60}': the result names a letter twice or an unknown one"
         )
     total = parts[0]
     for i, part in enumerate(parts[1:], 1):
-        later = {letter for other in parts[i + 1 :] for letter in other.letters}
-        total = _pair(total, part, later | set(wanted))
-    summed = [letter for letter in total.letters if letter not in wanted]
-    result = total.without(summed).ordered(wanted)
-    return own_memory(result, given[0]) if summed else result
+        later = {letter for following in parts[i + 1 :] for letter in following.letters}
+        total = _pair(total, part, later | set(output))
+    summed = [letter for letter in total.letters if letter not in output]
+    result = total.without(summed).ordered(output)
+    return own_memory(result, tensors[0]) if summed else result

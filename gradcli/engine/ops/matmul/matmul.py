@@ -17,7 +17,7 @@ from gradcli.errors import ShapeError
 from gradcli.wording import quantity
 
 
-def _turned(x: Array) -> Array:
+def _transpose(x: Array) -> Array:
     """A view with the last two dimensions exchanged."""
     return x.permute([*range(x.ndim - 2), x.ndim - 1, x.ndim - 2])
 
@@ -125,8 +125,12 @@ def matmul_gradient(
     batch = shapes.broadcast(a.shape[:-2], b.shape[:-2], "matmul")
     grad = grad.reshape((*batch, a.shape[-2], b.shape[-1]))
     return (
-        unbroadcast(product(grad, _turned(b)), a.shape).reshape(input.shape) if needs[0] else None,
-        unbroadcast(product(_turned(a), grad), b.shape).reshape(other.shape) if needs[1] else None,
+        unbroadcast(product(grad, _transpose(b)), a.shape).reshape(input.shape)
+        if needs[0]
+        else None,
+        unbroadcast(product(_transpose(a), grad), b.shape).reshape(other.shape)
+        if needs[1]
+        else None,
     )
 
 
@@ -187,7 +191,7 @@ def _check_linear(x: Array, weight: Array, bias: Array | None) -> None:
 def linear(input: Array, weight: Array, bias: Array | None = None) -> Array:
     """The affine map input @ weight^T + bias, for weight (out, in)."""
     _check_linear(input, weight, bias)
-    y = product(_rows(input), _turned(weight), bias)
+    y = product(_rows(input), _transpose(weight), bias)
     return y.reshape((*input.shape[:-1], weight.shape[0]))
 
 
@@ -199,7 +203,7 @@ def linear_gradient(
     rows = _rows(grad)
     return (
         product(rows, weight).reshape(input.shape) if needs[0] else None,
-        product(_turned(rows), _rows(input)) if needs[1] else None,
+        product(_transpose(rows), _rows(input)) if needs[1] else None,
         unbroadcast(rows, weight.shape[:1]) if needs[2] else None,
     )
 
@@ -254,8 +258,8 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     if input1.shape[:-1] != input2.shape[:-1]:
         raise ShapeError(f"bilinear: {input1.shape} and {input2.shape} differ before the last")
     out, first, second = weight.shape
-    turned = table.reshape(table.permute(weight, (0, 2, 1)), (out * second, first))
-    half = table.reshape(linear(input1, turned), (*input1.shape[:-1], out, second))
+    transposed = table.reshape(table.permute(weight, (0, 2, 1)), (out * second, first))
+    half = table.reshape(linear(input1, transposed), (*input1.shape[:-1], out, second))
     sums = table.matmul(half, table.unsqueeze(input2, -1))
     y = table.squeeze(sums, -1)
     return y if bias is None else y + bias

@@ -63,7 +63,7 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
 
 
 def _scaled_sum(a: Tensor, product: Tensor, beta: float, alpha: float) -> Tensor:
-    """The tensor beta a + alpha product; a is not looked at where beta is 0."""
+    """The tensor beta a + alpha product; a is not read where beta is 0."""
     scaled = product if alpha == 1 else mul(product, alpha)
     if beta == 0:
         return scaled
@@ -180,11 +180,11 @@ def _contracted(a: Tensor, b: Tensor, dims: Contracted) -> tuple[list[int], list
     if not isinstance(dims, (tuple, list)) or len(dims) != 2:
         raise OptionError(f"tensordot: dims must be a number or two lists, got {dims!r}")
     left, right = ([d] if isinstance(d, int) else list(d) for d in dims)
-    found = [shape_rules.dim_index(d, a.ndim, "tensordot") for d in left]
-    others = [shape_rules.dim_index(d, b.ndim, "tensordot") for d in right]
-    if len(set(found)) != len(found) or len(set(others)) != len(others):
+    dims_a = [shape_rules.dim_index(d, a.ndim, "tensordot") for d in left]
+    dims_b = [shape_rules.dim_index(d, b.ndim, "tensordot") for d in right]
+    if len(set(dims_a)) != len(dims_a) or len(set(dims_b)) != len(dims_b):
         raise OptionError(f"tensordot: dims {dims} name one dimension twice")
-    return found, others
+    return dims_a, dims_b
 
 
 @function(

@@ -43,14 +43,14 @@ def _composed_batch_norm(
     return scale(lowered * table.rsqrt(variance + eps), weight, bias, shape)
 
 
-def _running(kept: dict[str, Any], options: dict[str, Any]) -> dict[str, Array | None]:
+def _running(saved: dict[str, Any], options: dict[str, Any]) -> dict[str, Array | None]:
     """The running statistics; training has made no use of them."""
-    if kept["training"]:
+    if saved["training"]:
         return {"running_mean": None, "running_var": None}
-    rstd = kept["rstd"]
+    rstd = saved["rstd"]
     squared = map_binary("div", scalar(1, rstd.dtype), map_binary("mul", rstd, rstd))
     variance = map_binary("sub", squared, scalar(options["eps"], rstd.dtype))
-    return {"running_mean": kept["mean"], "running_var": variance}
+    return {"running_mean": saved["mean"], "running_var": variance}
 
 
 def _check_channels(x: Array, **vectors: Array | None) -> Shape:

@@ -49,20 +49,20 @@ def _softmax_op(
         return lines.unfold(y)
 
     forward.__doc__ = doc
-    declared = op(name=name, saves="y", samples=_SAMPLES, composed=composed)(forward)
+    new_op = op(name=name, saves="y", samples=_SAMPLES, composed=composed)(forward)
 
-    @declared.gradient
+    @new_op.gradient
     def gradient(grad: Array, *, y: Array, dim: int, dtypes: tuple[DType, ...]) -> Array:
         lines = _along(y, dim, name)
         folded = lines.fold(y), lines.fold(grad)
         out = result(f"{name}_backward", *folded, shape=lines.lines, dtype=y.dtype)
         return lines.unfold(out if dtypes[0] is y.dtype else out.cast(dtypes[0]))
 
-    @declared.gradient_graph
+    @new_op.gradient_graph
     def gradient_graph(grad: Tensor, *, y: Tensor, dim: int, dtypes: tuple[DType, ...]) -> Tensor:
         return slope(grad, y, dim).to(dtypes[0])
 
-    return declared
+    return new_op
 
 
 softmax = _softmax_op(

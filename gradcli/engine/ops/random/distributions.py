@@ -12,7 +12,7 @@ from gradcli.engine.composite import IN_PLACE, function
 from gradcli.engine.device.context import chosen_by_device
 from gradcli.engine.dtype import DType
 from gradcli.engine.ops.overwrite import overwrite
-from gradcli.engine.ops.random.random import DRAWN, draw_floats
+from gradcli.engine.ops.random.random import IS_RANDOM, draw_floats
 from gradcli.engine.random import Generator
 from gradcli.engine.sample import SHAPES, away_from, index, positive, sample, unit, wrong
 from gradcli.engine.shape import Shape
@@ -52,15 +52,15 @@ def normal(
     """Normally distributed numbers, each with its mean and standard deviation: mean + std * z."""
     del device
     _check_spread(std)
-    given = [x for x in (mean, std) if isinstance(x, Tensor)]
-    if not given:
+    tensors = [x for x in (mean, std) if isinstance(x, Tensor)]
+    if not tensors:
         if size is None:
             raise OptionError("normal: with two numbers a size is needed")
         return table.randn(*size, generator=generator, dtype=dtype) * std + mean
     if size is not None:
         raise OptionError("normal: the size is that of mean and std, and is not given")
-    shape = shapes.broadcast(given[0].shape, given[-1].shape, "normal")
-    return table.randn(*shape, generator=generator, dtype=given[0].dtype) * std + mean
+    shape = shapes.broadcast(tensors[0].shape, tensors[-1].shape, "normal")
+    return table.randn(*shape, generator=generator, dtype=tensors[0].dtype) * std + mean
 
 
 @function(
@@ -69,7 +69,7 @@ def normal(
         wrong(sample((3,), p=1.5), "p must be from 0 to 1, got 1.5"),
         wrong(sample(away_from((3,), 3.5)), "probabilities must be from 0 to 1"),
     ],
-    why=DRAWN,
+    why=IS_RANDOM,
 )
 def bernoulli(
     input: Tensor, p: float | None = None, *, generator: Generator | None = None
@@ -189,9 +189,9 @@ def multinomial(
     return table.clamp(places, min=0)
 
 
-def _overwrite(input: Tensor, name: str, drawn: Array) -> Tensor:
+def _overwrite(input: Tensor, name: str, numbers: Array) -> Tensor:
     refuse_recorded(name, input)
-    copy_into(input.array, drawn)
+    copy_into(input.array, numbers)
     return input
 
 

@@ -29,22 +29,22 @@ def _composed_dropout(
     training: bool = True,
     inplace: bool = False,
     draw: Draw | None = None,
-    kept: Tensor | None = None,
+    mask: Tensor | None = None,
 ) -> Tensor:
     """The product with what was drawn."""
     del training, inplace, draw
-    return x if kept is None else x * _factors(kept, p, x.dtype)
+    return x if mask is None else x * _factors(mask, p, x.dtype)
 
 
-def _factors(kept: Tensor, p: float, dtype: DType) -> Tensor:
-    return kept.to(dtype) * (0.0 if p == 1 else 1 / (1 - p))
+def _factors(mask: Tensor, p: float, dtype: DType) -> Tensor:
+    return mask.to(dtype) * (0.0 if p == 1 else 1 / (1 - p))
 
 
 @op(
     shares="either",
     method=False,
-    outputs=("y", "kept"),
-    saves="kept",
+    outputs=("y", "mask"),
+    saves="mask",
     composed=_composed_dropout,
     samples=[
         sample((3, 5), draw=_AT_1),
@@ -78,25 +78,25 @@ def dropout(
         return x, None
     x = as_float(x).contiguous()
     state, number = named_draw(draw) if draw else next_draw(None)
-    y, kept = empty(x.shape, x.dtype), empty(x.shape, dtypes.uint8)
-    run("dropout_forward", x, state, y, kept, sizes=(number,), options=(p,))
-    return y, kept
+    y, mask = empty(x.shape, x.dtype), empty(x.shape, dtypes.uint8)
+    run("dropout_forward", x, state, y, mask, sizes=(number,), options=(p,))
+    return y, mask
 
 
 @dropout.gradient
-def dropout_gradient(grad: Array, *, kept: Array | None, p: float) -> Array:
+def dropout_gradient(grad: Array, *, mask: Array | None, p: float) -> Array:
     """The same elements times the same factors."""
-    if kept is None:
+    if mask is None:
         return grad
     out = empty(grad.shape, grad.dtype)
-    run("dropout_backward", grad.contiguous(), kept, out, options=(p,))
+    run("dropout_backward", grad.contiguous(), mask, out, options=(p,))
     return out
 
 
 @dropout.gradient_graph
-def dropout_gradient_graph(grad: Tensor, *, kept: Tensor | None, p: float) -> Tensor:
+def dropout_gradient_graph(grad: Tensor, *, mask: Tensor | None, p: float) -> Tensor:
     """The same elements times the same factors."""
-    return grad if kept is None else grad * _factors(kept, p, grad.dtype)
+    return grad if mask is None else grad * _factors(mask, p, grad.dtype)
 
 
 _FLOOR = -1.7580993408473766  # where SELU ends to the left: -scale * alpha
@@ -190,6 +190,6 @@ def alpha_dropout(
     if p == 1:
         return input * 0
     scale = 1 / sqrt((_FLOOR * _FLOOR * p + 1) * (1 - p))
-    kept = dropout(ones(*input.shape, dtype=input.dtype), p=p) > 0
-    chosen = where(kept, input, full_like(input, _FLOOR))
-    return chosen * scale + -scale * _FLOOR * p
+    mask = dropout(ones(*input.shape, dtype=input.dtype), p=p) > 0
+    values = where(mask, input, full_like(input, _FLOOR))
+    return values * scale + -scale * _FLOOR * p

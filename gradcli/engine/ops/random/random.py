@@ -26,7 +26,7 @@ from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import CaptureError, DTypeError, OptionError
 
-DRAWN = "its numbers are drawn"
+IS_RANDOM = "its numbers are drawn"
 _SIZES = [sample(size=(3, 5)), sample(size=(2, 1, 4), dtype=dtypes.float64), sample(size=(0, 3))]
 _WHOLE = [
     wrong(
@@ -52,7 +52,7 @@ class _Draws:
         self._generator = generator
         self._state = generator.get_state()
         self._count = 0
-        self._given = False
+        self._state_given = False
         self._numbers = packed("q", self._state)
         self.array = _memory(self._numbers)
 
@@ -70,7 +70,7 @@ class _Draws:
         if self._count:
             raise CaptureError("set_rng_state: comes after a draw of the same captured step")
         copy_into(self.array, state)
-        self._given = True
+        self._state_given = True
 
     def varying(self) -> Array:
         """Where the state lies."""
@@ -78,7 +78,7 @@ class _Draws:
 
     def rows(self, steps: int) -> bytes | None:
         """The states in which eager steps would find the generator, which moves on."""
-        if self._given:
+        if self._state_given:
             return None
         key, step, first = self._generator.take(steps * self._count)
         if steps > 1:
@@ -93,8 +93,8 @@ class _Draws:
 
 
 def _draws(recorder: Recorder, generator: Generator) -> _Draws:
-    found: _Draws = recorder.varies(generator, lambda: _Draws(generator))
-    return found
+    draws: _Draws = recorder.varies(generator, lambda: _Draws(generator))
+    return draws
 
 
 def next_draw(generator: Generator | None) -> tuple[Array, int]:
@@ -141,16 +141,16 @@ def draw_floats(
     options: Sequence[float],
 ) -> Array:
     """A fresh array from one draw of a float kernel, in the name of `op`."""
-    chosen = dtypes.checked(dtype or dtypes.float32)
-    if not chosen.is_floating_point:
-        raise DTypeError(f"{op}: draws float32, float64 or bfloat16, not {chosen}")
-    (state, number), out = next_draw(generator), empty(shape, chosen.computed)
+    computed_dtype = dtypes.check_dtype(dtype or dtypes.float32)
+    if not computed_dtype.is_floating_point:
+        raise DTypeError(f"{op}: draws float32, float64 or bfloat16, not {computed_dtype}")
+    (state, number), out = next_draw(generator), empty(shape, computed_dtype.computed)
     run(kernel, state, out, sizes=(number,), options=options)
-    if chosen is out.dtype:
+    if computed_dtype is out.dtype:
         return out
     if kernel == "uniform":  # the upper end is not reached by rounding either
         run("clamp", out, out, options=(-inf, _half_below(options[1])))
-    return out.cast(chosen)
+    return out.cast(computed_dtype)
 
 
 def _half_below(value: float) -> float:
@@ -165,7 +165,7 @@ def _half_below(value: float) -> float:
     return float(struct.unpack("=f", struct.pack("=i", bits))[0])
 
 
-@function(method=False, samples=_SIZES, wrong=_WHOLE, why=DRAWN)
+@function(method=False, samples=_SIZES, wrong=_WHOLE, why=IS_RANDOM)
 @chosen_by_device
 def rand(
     *size: Sizes,
@@ -180,7 +180,7 @@ def rand(
     return Tensor(numbers, requires_grad=requires_grad)
 
 
-@function(method=False, samples=_SIZES, wrong=_WHOLE, why=DRAWN)
+@function(method=False, samples=_SIZES, wrong=_WHOLE, why=IS_RANDOM)
 @chosen_by_device
 def randn(
     *size: Sizes,
@@ -195,13 +195,13 @@ def randn(
     return Tensor(numbers, requires_grad=requires_grad)
 
 
-@function(method=False, samples=_LIKE, why=DRAWN)
+@function(method=False, samples=_LIKE, why=IS_RANDOM)
 def rand_like(input: Tensor, *, dtype: DType | None = None, device: str | None = None) -> Tensor:
     """`rand` in the shape and type of another tensor."""
     return rand(input.shape, dtype=dtype or input.dtype, device=device)
 
 
-@function(method=False, samples=_LIKE, why=DRAWN)
+@function(method=False, samples=_LIKE, why=IS_RANDOM)
 def randn_like(input: Tensor, *, dtype: DType | None = None, device: str | None = None) -> Tensor:
     """`randn` in the shape and type of another tensor."""
     return randn(input.shape, dtype=dtype or input.dtype, device=device)
@@ -215,7 +215,7 @@ def randn_like(input: Tensor, *, dtype: DType | None = None, device: str | None 
         sample(low=0, high=9, size=(0, 3)),
     ],
     wrong=[wrong(sample(low=0, high=2), "takes (low, high, size) or (high, size)")],
-    why=DRAWN,
+    why=IS_RANDOM,
 )
 @chosen_by_device
 def randint(
@@ -237,7 +237,7 @@ def randint(
     if not -limit <= low < high < limit:
         raise OptionError(f"randint: needs low < high within int64, got {low} and {high}")
     state, number = next_draw(generator)
-    out = empty(shapes.checked(size, "randint"), dtypes.int64)
+    out = empty(shapes.check_shape(size, "randint"), dtypes.int64)
     run("randint", state, out, sizes=(number, low, high))
     return Tensor(out if dtype in (None, dtypes.int64) else out.cast(dtype or dtypes.int64))
 
@@ -246,14 +246,14 @@ def randint(
     method=False,
     samples=[sample(n=7), sample(n=1), sample(n=0)],
     wrong=[wrong(sample(n=-1), "-1")],
-    why=DRAWN,
+    why=IS_RANDOM,
 )
 @chosen_by_device
 def randperm(n: int, *, generator: Generator | None = None, device: str | None = None) -> Tensor:
     """The whole numbers 0 to n - 1 in a random order, int64."""
     del device
     state, number = next_draw(generator)
-    out = empty(shapes.checked((n,), "randperm"), dtypes.int64)
+    out = empty(shapes.check_shape((n,), "randperm"), dtypes.int64)
     run("randperm", state, out, sizes=(number,))
     return Tensor(out)
 
@@ -264,7 +264,7 @@ def randperm(n: int, *, generator: Generator | None = None, device: str | None =
         sample((3, 5), low=-3, high=4),
         sample((2, 1), low=9, dtype=dtypes.int64),
     ],
-    why=DRAWN,
+    why=IS_RANDOM,
 )
 def randint_like(
     input: Tensor,

@@ -19,8 +19,8 @@ from gradcli.engine.shape import dim_set, numel, reduced
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, RangeError, ShapeError
 
-COUNTED = "it counts"
-ANSWERED = "it gives truth values"
+COUNTS = "it counts"
+GIVES_TRUTH = "it gives truth values"
 _OVER_ALL = [sample((3, 5)), sample(index((4,), 2)), sample(()), sample((0, 3))]
 _TRUTHS = [
     *_OVER_ALL,
@@ -37,7 +37,7 @@ _TRUTHS = [
         sample(index((4, 3, 2), 2), dim=(0, -1)),
         sample((0, 3), dim=0),
     ],
-    why=COUNTED,
+    why=COUNTS,
 )
 def count_nonzero(input: Tensor, dim: Dim = None) -> Tensor:
     """How many elements are not 0 over `dim`, or over everything."""
@@ -70,8 +70,8 @@ def _all(input: Array, *, dim: Dim = None, keepdim: bool = False) -> Array:
     return _answer(input, answer).reshape(reduced(input.shape, dims, keepdim))
 
 
-any_of = op(name="any", samples=_TRUTHS, why=ANSWERED)(_any)
-all_of = op(name="all", samples=_TRUTHS, why=ANSWERED)(_all)
+any_of = op(name="any", samples=_TRUTHS, why=GIVES_TRUTH)(_any)
+all_of = op(name="all", samples=_TRUTHS, why=GIVES_TRUTH)(_all)
 
 
 @function(

@@ -21,7 +21,7 @@ from gradcli.engine.tensor import Tensor
 from gradcli.errors import ShapeError
 
 
-def _chosen(name: str, kernel: str, x: Array, dims: tuple[int, ...]) -> tuple[Array, Array]:
+def _select(name: str, kernel: str, x: Array, dims: tuple[int, ...]) -> tuple[Array, Array]:
     """Values and int64 places (counted within what is reduced), both (outer, 1, inner)."""
     lines = along(x.shape, dims)
     values = lines.empty(x.dtype)
@@ -33,7 +33,7 @@ def _chosen(name: str, kernel: str, x: Array, dims: tuple[int, ...]) -> tuple[Ar
 
 def largest_of(x: Array, dims: tuple[int, ...]) -> Array:
     """The largest elements over `dims`, which stay with size 1."""
-    values, _ = _chosen("amax", "max_along", x, dims)
+    values, _ = _select("amax", "max_along", x, dims)
     return values.reshape(reduced(x.shape, dims, keepdim=True))
 
 
@@ -53,15 +53,15 @@ def _shared_again(grad: Tensor, *, x: Tensor, y: Tensor, dim: Dim) -> Tensor:
 def _largest(name: str, kernel: str, doc: str) -> Op[Tensor]:
     def forward(x: Array, *, dim: Dim = (), keepdim: bool = False) -> Array:
         dims = dim_set(dim, x.ndim, name)
-        values, _ = _chosen(name, kernel, x, dims)
+        values, _ = _select(name, kernel, x, dims)
         return values.reshape(reduced(x.shape, dims, keepdim))
 
     forward.__doc__ = (
         f"The {doc} of x over `dim`, or over everything; ties share the gradient evenly."
     )
-    declared = op(name=name, saves=("x", "y"), samples=_DISTINCT, wrong=[_NOTHING])(forward)
+    new_op = op(name=name, saves=("x", "y"), samples=_DISTINCT, wrong=[_NOTHING])(forward)
 
-    @declared.gradient
+    @new_op.gradient
     def gradient(grad: Array, *, x: Array, y: Array, dim: Dim) -> Array:
         """1 / ties where x is y, otherwise 0."""
         lines = along(x.shape, dim_set(dim, x.ndim, name))
@@ -69,8 +69,8 @@ def _largest(name: str, kernel: str, doc: str) -> Op[Tensor]:
         run("ties_backward", lines.fold(x), lines.fold_result(y), lines.fold_result(grad), out)
         return lines.unfold(out)
 
-    declared.gradient_graph(_shared_again)
-    return declared
+    new_op.gradient_graph(_shared_again)
+    return new_op
 
 
 amax = _largest("amax", "max_along", "largest")
@@ -88,7 +88,7 @@ _LINES = (
 def _place(name: str, kernel: str, doc: str) -> Op[Tensor]:
     def forward(x: Array, *, dim: int | None = None, keepdim: bool = False) -> Array:
         dims = dim_set(dim, x.ndim, name)
-        _, places = _chosen(name, kernel, x, dims)
+        _, places = _select(name, kernel, x, dims)
         return places.reshape(reduced(x.shape, dims, keepdim))
 
     forward.__doc__ = f"Where the {doc} lies along `dim`, or in the flat x; the first of several."
@@ -116,14 +116,14 @@ class ExtremeOp(Op[Tensor]):
     def __call__(self, x: Tensor, other: Tensor) -> Tensor: ...
     @overload
     def __call__(self, x: Tensor, dim: OneDim, keepdim: bool = False) -> Extreme: ...
-    def __call__(self, *args: Any, **named: Any) -> Any:
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
         """Largest (smallest) of everything, along `dim`, or of two tensors."""
-        second = args[1] if len(args) > 1 else named.get("other")
+        second = args[1] if len(args) > 1 else keywords.get("other")
         if isinstance(second, Tensor):
-            return self.of_two(*args, **named)
-        if len(args) + len(named) == 1:
-            return self.of_all(*args, **named)
-        return Extreme(*super().__call__(*args, **named))
+            return self.of_two(*args, **keywords)
+        if len(args) + len(keywords) == 1:
+            return self.of_all(*args, **keywords)
+        return Extreme(*super().__call__(*args, **keywords))
 
 
 def _extreme(
@@ -132,11 +132,11 @@ def _extreme(
     def forward(x: Array, *, dim: OneDim, keepdim: bool = False) -> tuple[Array, Array]:
         dims = dim_set(dim, x.ndim, name)
         shape = reduced(x.shape, dims, keepdim)
-        values, places = _chosen(name, kernel, x, dims)
+        values, places = _select(name, kernel, x, dims)
         return values.reshape(shape), places.reshape(shape)
 
     forward.__doc__ = doc
-    declared = ExtremeOp(
+    new_op = ExtremeOp(
         forward,
         name=name,
         outputs=("values", "indices"),
@@ -145,9 +145,9 @@ def _extreme(
         samples=_LINES,
         wrong=[_NOTHING],
     )
-    declared.of_all, declared.of_two = of_all, of_two
+    new_op.of_all, new_op.of_two = of_all, of_two
 
-    @declared.gradient
+    @new_op.gradient
     def gradient(
         grads: tuple[Array, ...], *, indices: Array, dim: int, shapes: tuple[Shape, ...]
     ) -> Array:
@@ -157,15 +157,15 @@ def _extreme(
         run("select_backward", lines.fold_result(indices), lines.fold_result(grads[0]), out)
         return lines.unfold(out)
 
-    @declared.gradient_graph
+    @new_op.gradient_graph
     def gradient_graph(
         grads: tuple[Tensor, ...], *, indices: Tensor, dim: int, shapes: tuple[Shape, ...]
     ) -> Tensor:
         """The gradient at the chosen places, 0 elsewhere."""
-        one = reduced(shapes[0], dim_set(dim, len(shapes[0]), name), keepdim=True)
-        return put_back(grads[0].reshape(one), indices.reshape(one), shapes[0], dim)
+        line_shape = reduced(shapes[0], dim_set(dim, len(shapes[0]), name), keepdim=True)
+        return put_back(grads[0].reshape(line_shape), indices.reshape(line_shape), shapes[0], dim)
 
-    return declare_op(declared)
+    return declare_op(new_op)
 
 
 max = _extreme("max", "max_along", "The largest along `dim`, and its place.", amax, maximum)

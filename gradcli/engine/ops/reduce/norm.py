@@ -66,9 +66,9 @@ def logsumexp(input: Array, *, dim: Dim, keepdim: bool = False) -> Array:
 @logsumexp.gradient
 def logsumexp_gradient(grad: Array, *, input: Array, y: Array, dim: Dim) -> Array:
     """exp(x - y), the softmax of x; 0 beside an infinite x, which softmax would make NaN."""
-    kept = shapes.reduced(input.shape, shapes.dim_set(dim, input.ndim, "logsumexp"), keepdim=True)
-    shares = map_unary("exp", map_binary("sub", input, y.reshape(kept)))
-    return map_binary("mul", shares, grad.reshape(kept))
+    shape = shapes.reduced(input.shape, shapes.dim_set(dim, input.ndim, "logsumexp"), keepdim=True)
+    shares = map_unary("exp", map_binary("sub", input, y.reshape(shape)))
+    return map_binary("mul", shares, grad.reshape(shape))
 
 
 def _power_norm(size: Tensor, p: float, dim: Dim, keepdim: bool) -> Tensor:
@@ -155,12 +155,12 @@ def vector_norm_gradient(
 
     The gradient comes last: divided by a norm that is subnormal it would be infinite.
     """
-    kept = _kept(shapes[0], dim)
+    shape = _reduced_shape(shapes[0], dim)
     nothing = map_binary("eq", y, scalar(0, y.dtype), dtypes.bool_).cast(y.dtype)
-    direction = map_binary("div", x, map_binary("add", y, nothing).reshape(kept))
-    return map_binary("mul", direction, grad.reshape(kept))
+    direction = map_binary("div", x, map_binary("add", y, nothing).reshape(shape))
+    return map_binary("mul", direction, grad.reshape(shape))
 
 
-def _kept(shape: Shape, dim: Dim) -> Shape:
+def _reduced_shape(shape: Shape, dim: Dim) -> Shape:
     """The reduced shape, with size 1 where it was reduced."""
     return shapes.reduced(shape, shapes.dim_set(dim, len(shape), "vector_norm"), keepdim=True)

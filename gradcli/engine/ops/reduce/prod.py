@@ -22,8 +22,8 @@ def _composed(
     """Halves are multiplied pair by pair."""
     dims = shapes.dim_set(dim, input.ndim, "prod")
     shape = shapes.reduced(input.shape, dims, keepdim)
-    chosen = dtypes.int64 if dtype is None and not input.is_floating_point() else dtype
-    x = input if chosen is None else input.to(chosen)
+    element_type = dtypes.int64 if dtype is None and not input.is_floating_point() else dtype
+    x = input if element_type is None else input.to(element_type)
     d = 0 if dim is None or not dims else dims[0]
     x = table.reshape(x, (x.numel(),)) if dim is None or not dims else x
     size = x.shape[d]

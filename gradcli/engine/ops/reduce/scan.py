@@ -24,10 +24,10 @@ from gradcli.errors import ShapeError
 SAMPLES = (*LINES, sample((3, 2), dim=0, dtype=dtypes.float64))
 
 
-def _counted(x: Array, dtype: DType | None) -> Array:
+def _as_scanned(x: Array, dtype: DType | None) -> Array:
     """As torch adds and multiplies: whole numbers and bools as int64."""
-    chosen = dtype or (x.dtype if x.dtype.is_floating_point else dtypes.int64)
-    return x if x.dtype is chosen else x.cast(chosen)
+    element_type = dtype or (x.dtype if x.dtype.is_floating_point else dtypes.int64)
+    return x if x.dtype is element_type else x.cast(element_type)
 
 
 def _scan(kernel: str, dim: int, *arrays: Array, from_end: bool = False) -> Array:
@@ -44,7 +44,7 @@ def _scan(kernel: str, dim: int, *arrays: Array, from_end: bool = False) -> Arra
 def cumsum(input: Array, *, dim: int, dtype: DType | None = None) -> Array:
     """The sum of each element and all before it along `dim`."""
     shapes.dim_index(dim, input.ndim, "cumsum")
-    return _scan("cumsum", dim, _counted(input, dtype))
+    return _scan("cumsum", dim, _as_scanned(input, dtype))
 
 
 @cumsum.gradient
@@ -79,7 +79,7 @@ def _composed_cumprod(input: Tensor, *, dim: int, dtype: DType | None = None) ->
 def cumprod(input: Array, *, dim: int, dtype: DType | None = None) -> Array:
     """The product of each element and all before it along `dim`."""
     shapes.dim_index(dim, input.ndim, "cumprod")
-    return _scan("cumprod", dim, _counted(input, dtype))
+    return _scan("cumprod", dim, _as_scanned(input, dtype))
 
 
 @cumprod.gradient

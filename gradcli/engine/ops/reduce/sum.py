@@ -38,8 +38,8 @@ def total_over(
     """The sum over `dims`; divided at the end where a divisor is given."""
     dtype, shape = x.dtype, shapes.reduced(x.shape, dims, keepdim)
     between = dtype.computed if dtype.is_floating_point else dtypes.int64
-    first, *others = shapes.neighbours(dims) or ((),)
-    for group in reversed(others):
+    first, *rest = shapes.neighbours(dims) or ((),)
+    for group in reversed(rest):
         x = _pass(x, group, shapes.reduced(x.shape, group, True), between, None)
     return _pass(x, first, shape, dtype if dtype.is_floating_point else between, divisor)
 

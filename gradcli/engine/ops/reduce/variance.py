@@ -78,7 +78,7 @@ def _spread(
         return y.reshape(shapes.reduced(x.shape, lines.dims, keepdim)), mean
 
     forward.__doc__ = doc
-    declared = op(
+    new_op = op(
         name=name,
         saves=("x", "y", "mean"),
         outputs=("y", "mean"),
@@ -87,7 +87,7 @@ def _spread(
         samples=samples,
     )(forward)
 
-    @declared.gradient
+    @new_op.gradient
     def gradient(
         grad: Array,
         *,
@@ -106,7 +106,7 @@ def _spread(
         run("var_backward", lines.fold(x), y, mean, grad, out, sizes=root, options=options)
         return lines.unfold(out)
 
-    return declared
+    return new_op
 
 
 var = _spread(

@@ -157,17 +157,17 @@ def _rounded_once(
 class AttentionOp(Op[Tensor]):
     """Repeats shared heads; goes through simpler ops where weights are dropped or scores capped."""
 
-    def __call__(self, *args: Any, **named: Any) -> Tensor:
+    def __call__(self, *args: Any, **keywords: Any) -> Tensor:
         """The averages of the values."""
-        inputs, options = self._bind(args, named)
+        inputs, options = self._bind(args, keywords)
         composed = options.get("dropout_p", 0.0) or options.get("softcap") is not None
         query, key, value, mask = self.cast(inputs) if self.cast is not None else inputs
         assert query is not None and key is not None and value is not None
         if options.pop("enable_gqa", False):
             key, value = _for_groups(query, key, value)
         if composed:
-            seen = None if mask is None else mask.array
-            _check(query.array, key.array, value.array, seen, options.get("is_causal", False))
+            mask_array = None if mask is None else mask.array
+            _check(query.array, key.array, value.array, mask_array, options.get("is_causal", False))
             rounds = query.dtype is dtypes.bfloat16 and options.get("softcap") is not None
             try:
                 with autocast(enabled=False):
@@ -286,7 +286,7 @@ def attention_gradient(
     # Slices of one matrix get slices of one matrix back, which put side by side are no copy.
     beside = query.storage is key.storage is value.storage and query.shape[-2] == key.shape[-2]
     inputs = [heads.fold(x) for x in (query, key, value)]
-    made = empty((sum(x.numel for x in inputs),), grad.dtype)
+    grads = empty((sum(x.numel for x in inputs),), grad.dtype)
     run(
         "attention_backward",
         *inputs,
@@ -294,11 +294,11 @@ def attention_gradient(
         heads.fold(y),
         log_sums,
         heads.fold(grad),
-        made,
+        grads,
         sizes=(int(is_causal), int(beside)),
         options=(_factor(scale, query.shape[-1]),),
     )
-    parts = _beside(made, inputs) if beside else _in_turn(made, inputs)
+    parts = _beside(grads, inputs) if beside else _in_turn(grads, inputs)
     return (
         *(
             unbroadcast(heads.unfold(part), x.shape) if need else None
@@ -308,25 +308,25 @@ def attention_gradient(
     )
 
 
-def _beside(made: Array, inputs: list[Array]) -> list[Array]:
+def _beside(memory: Array, inputs: list[Array]) -> list[Array]:
     """The three gradients, each row of which holds those of q, k and v for all heads."""
     _, heads, rows, _ = inputs[0].shape
     ld = sum(heads * x.shape[3] for x in inputs)
     parts, offset = [], 0
     for x in inputs:
         strides = (rows * ld, x.shape[3], ld, 1)
-        parts.append(made.view(x.shape, strides, offset if x.numel else 0))
+        parts.append(memory.view(x.shape, strides, offset if x.numel else 0))
         offset += heads * x.shape[3]
     return parts
 
 
-def _in_turn(made: Array, inputs: list[Array]) -> list[Array]:
+def _in_turn(memory: Array, inputs: list[Array]) -> list[Array]:
     """The three gradients one after the other, each (batch, rows, heads, columns)."""
     parts, offset = [], 0
     for x in inputs:
         batch, heads, rows, columns = x.shape
         strides = (rows * heads * columns, columns, heads * columns, 1)
-        parts.append(made.view((batch, heads, rows, columns), strides, offset if x.numel else 0))
+        parts.append(memory.view((batch, heads, rows, columns), strides, offset if x.numel else 0))
         offset += x.numel
     return parts
 
@@ -338,6 +338,6 @@ def _of_mask(
     assert mask is not None
     with graph.enable_grad():
         leaf = Tensor(mask, requires_grad=True)
-        made = _composed(Tensor(query), Tensor(key), Tensor(value), leaf, scale=scale)
-        made.backward(Tensor(grad))
+        output = _composed(Tensor(query), Tensor(key), Tensor(value), leaf, scale=scale)
+        output.backward(Tensor(grad))
     return None if leaf.grad is None else leaf.grad.array

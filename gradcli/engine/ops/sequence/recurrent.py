@@ -20,46 +20,49 @@ Gradients = tuple[Array | None, ...]
 Outputs = tuple[Array | None, ...]
 
 
-def _samples(gates: int, *others: str, **options: object) -> list[Sample]:
-    """What the input adds, w_hh, and `others` (a bias, first states), of so many gates."""
+def _samples(gates: int, *states: str, **options: object) -> list[Sample]:
+    """What the input adds, w_hh, and `states` (a bias, first states), of so many gates."""
 
-    def one(time: int, batch: int, hidden: int, given: bool, **more: object) -> Sample:
+    def case(time: int, batch: int, hidden: int, with_states: bool, **more: object) -> Sample:
         units = gates * hidden
         shape = (batch, time, units) if more.get("batch_first") else (time, batch, units)
-        rest = [((units,) if o == "bias" else (batch, hidden)) if given else none() for o in others]
+        rest = [
+            ((units,) if o == "bias" else (batch, hidden)) if with_states else none()
+            for o in states
+        ]
         return sample(shape, (units, hidden), *rest, **options, **more)
 
     return [
-        one(3, 2, 5, True),
-        one(2, 3, 3, False),
-        one(2, 3, 3, True, batch_first=True),
-        one(3, 2, 2, True, reverse=True),
-        one(2, 5, 4, False, reverse=True, batch_first=True),
-        one(2, 11, 18, True),
-        one(1, 1, 1, True),
-        one(2, 0, 2, True),
+        case(3, 2, 5, True),
+        case(2, 3, 3, False),
+        case(2, 3, 3, True, batch_first=True),
+        case(3, 2, 2, True, reverse=True),
+        case(2, 5, 4, False, reverse=True, batch_first=True),
+        case(2, 11, 18, True),
+        case(1, 1, 1, True),
+        case(2, 0, 2, True),
     ]
 
 
-def _wrong(gates: int, *others: str) -> list[Wrong]:
+def _wrong(gates: int, *states: str) -> list[Wrong]:
     """Refusals that all of them share, on three hidden units."""
     units = 3 * gates
     x, w_hh = (5, 4, units), (units, 3)
-    rest: list[Shape] = [(units,) if other == "bias" else (4, 3) for other in others]
-    state = others.index("state")
+    rest: list[Shape] = [(units,) if state == "bias" else (4, 3) for state in states]
+    state = states.index("state")
 
-    def refused(match: str, *inputs: Any, **more: Any) -> Wrong:
+    def case(match: str, *inputs: Any, **more: Any) -> Wrong:
         return wrong(sample(*inputs, **more), match)
 
     return [
-        refused("x must be (steps, batch, ", (4, units), w_hh),
-        refused("x must be (batch, steps, ", (5, 4, 3 * units), w_hh, batch_first=True),
-        refused(f"x (0, 4, {units}), (steps, batch, ", (0, 4, units), w_hh),
-        refused(f"x (4, 0, {units}), (batch, ", (4, 0, units), w_hh, batch_first=True),
-        refused("w_hh must be (", x, (units, 2)),
-        refused("w_hh must be (", x, (0, 0)),
-        refused("h0 must be (4, 3)", x, w_hh, *rest[:state], (5, 3)),
-        refused("h0 must be (5, 3)", x, w_hh, *rest, batch_first=True),
+        case("x must be (steps, batch, ", (4, units), w_hh),
+        case("x must be (batch, steps, ", (5, 4, 3 * units), w_hh, batch_first=True),
+        case(f"x (0, 4, {units}), (steps, batch, ", (0, 4, units), w_hh),
+        case(f"x (4, 0, {units}), (batch, ", (4, 0, units), w_hh, batch_first=True),
+        case("w_hh must be (", x, (units, 2)),
+        case("w_hh must be (", x, (0, 0)),
+        case("h0 must be (4, 3)", x, w_hh, *rest[:state], (5, 3)),
+        case("h0 must be (5, 3)", x, w_hh, *rest, batch_first=True),
     ]
 
 
@@ -93,12 +96,12 @@ def lstm_steps(
     y = empty((*x.shape[:2], hidden), x.dtype)
     timed = steps.timed(y, batch_first)
     c = empty((timed.shape[0] + 1, *timed.shape[1:]), x.dtype.computed)
-    given = [steps.optional(part, x) for part in (h0, c0)]
+    first = [steps.optional(part, x) for part in (h0, c0)]
     run(
         "lstm_forward",
         steps.steps(x, x, batch_first),
         w_hh.contiguous(),
-        *given,
+        *first,
         steps.timed(gates, batch_first),
         timed,
         c,

@@ -44,6 +44,6 @@ def rotary_embedding(
         a, b = input[..., 0::2], input[..., 1::2]
     else:
         a, b = input[..., :half], input[..., half:]
-    turned = [a * cos - b * sin, a * sin + b * cos]
+    rotated = [a * cos - b * sin, a * sin + b * cos]
     join = table.stack if interleaved else table.cat
-    return join(turned, -1).reshape(input.shape)
+    return join(rotated, -1).reshape(input.shape)

@@ -16,12 +16,12 @@ def check(
     gates: int,
     x: Array,
     w_hh: Array,
-    others: dict[str, Array | None],
+    states: dict[str, Array | None],
     batch_first: bool,
 ) -> int:
     """The number of hidden units, once everything fits: a bias, and first states."""
     floats(name, x)
-    match(name, x, w_hh=w_hh, **others)
+    match(name, x, w_hh=w_hh, **states)
     many = "hidden" if gates == 1 else f"{gates} * hidden"
     order = f"(batch, steps, {many})" if batch_first else f"(steps, batch, {many})"
     hidden = w_hh.shape[-1] if w_hh.ndim else 0
@@ -32,11 +32,11 @@ def check(
     if x.shape[batch_first] == 0:
         raise ShapeError(f"{name}: x {x.shape}, {order}, has no steps; it needs at least one")
     batch = x.shape[not batch_first]
-    for key, given in others.items():
-        wanted = (gates * hidden,) if key == "b_hh" else (batch, hidden)
-        if given is not None and given.shape != wanted:
+    for key, state in states.items():
+        shape = (gates * hidden,) if key == "b_hh" else (batch, hidden)
+        if state is not None and state.shape != shape:
             raise ShapeError(
-                f"{name}: {key} must be {wanted} for x {x.shape}, {order}, got {given.shape}"
+                f"{name}: {key} must be {shape} for x {x.shape}, {order}, got {state.shape}"
             )
     return hidden
 
@@ -46,7 +46,7 @@ def rows(x: Array) -> Array:
     return x.reshape((shapes.numel(x.shape[:-1]), x.shape[-1]))
 
 
-def turned(x: Array) -> Array:
+def transpose(x: Array) -> Array:
     """The transposed matrix, a view."""
     return x.permute((1, 0))
 
@@ -102,10 +102,10 @@ def columns(sums: Array) -> Array:
 
 def weight_gradient(sums: Array, before: Array, out: Array | None = None) -> Array:
     """The gradient of w_hh from those of the gates' sums in rows, and the states before."""
-    rows_of_sums = turned(sums)
+    rows_of_sums = transpose(sums)
     if out is None:
         return product(rows_of_sums, rows(before))
-    one = [x.reshape((1, *x.shape)) for x in (rows_of_sums, rows(before), out)]
+    operands = [x.reshape((1, *x.shape)) for x in (rows_of_sums, rows(before), out)]
     start, options = nothing(sums.dtype), product_options(sums.dtype)
-    run("matmul", one[0], one[1], start, one[2], options=options)
+    run("matmul", operands[0], operands[1], start, operands[2], options=options)
     return out

@@ -85,7 +85,7 @@ def diag_embed(x: Array, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> 
     size = x.shape[-1] + abs(offset)
     rest = iter(x.shape[:-1])
     shape = [size if d in (a, b) else next(rest) for d in range(x.ndim + 1)]
-    whole = full(shape_rules.checked(shape, "diag_embed"), 0, x.dtype)
+    whole = full(shape_rules.check_shape(shape, "diag_embed"), 0, x.dtype)
     copy_into(_diagonal_view(whole, offset, a, b), x)
     return whole
 

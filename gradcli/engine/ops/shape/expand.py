@@ -7,7 +7,7 @@ from typing import Literal
 
 from gradcli.engine import shape as shape_rules
 from gradcli.engine import shape as shapes
-from gradcli.engine.argument import listed
+from gradcli.engine.argument import unpack_list
 from gradcli.engine.array import Array, unbroadcast
 from gradcli.engine.composite import function
 from gradcli.engine.op import op
@@ -36,7 +36,7 @@ def expand(x: Array, *, size: Shape) -> Array:
     if extra < 0:
         raise ShapeError(f"expand: {size} has fewer dimensions than shape {x.shape}")
     target = [x.shape[d - extra] if s == -1 and d >= extra else s for d, s in enumerate(size)]
-    return x.expand(shape_rules.checked(target, "expand"))
+    return x.expand(shape_rules.check_shape(target, "expand"))
 
 
 @expand.gradient
@@ -87,7 +87,9 @@ def meshgrid(
     *tensors: Tensor | Sequence[Tensor], indexing: Literal["ij", "xy"] = "ij"
 ) -> tuple[Tensor, ...]:
     """Each vector expanded over all others' dimensions, as views; 'xy' exchanges the first two."""
-    vectors = [reshape(t, -1) if t.ndim == 0 else t for t in listed("meshgrid", "tensors", tensors)]
+    vectors = [
+        reshape(t, -1) if t.ndim == 0 else t for t in unpack_list("meshgrid", "tensors", tensors)
+    ]
     if not vectors or any(t.ndim != 1 for t in vectors):
         raise ShapeError(f"meshgrid: needs vectors, got shapes {[t.shape for t in vectors]}")
     swapped = indexing == "xy" and len(vectors) > 1

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradcli.engine import shape as shape_rules
-from gradcli.engine.argument import listed
+from gradcli.engine.argument import unpack_list
 from gradcli.engine.array import Array, empty, run
 from gradcli.engine.composite import FUNCTIONS, function
 from gradcli.engine.op import op
@@ -150,7 +150,7 @@ _RANKS = [
 
 def _each_at_least(name: str, ndim: int, tensors: tuple[Any, ...]) -> Ranked:
     """One tensor for one, several for several or for a list."""
-    results = tuple(_at_least(ndim, t) for t in listed(name, "tensors", tensors))
+    results = tuple(_at_least(ndim, t) for t in unpack_list(name, "tensors", tensors))
     return results[0] if len(tensors) == 1 and isinstance(tensors[0], Tensor) else results
 
 

@@ -14,7 +14,7 @@ from gradcli.engine.ops.creation.ranges import arange
 from gradcli.engine.ops.elementwise.clamp import clamp
 from gradcli.engine.ops.index.index_select import index_select
 from gradcli.engine.sample import sample, wrong
-from gradcli.engine.shape import Shape, checked
+from gradcli.engine.shape import Shape, check_shape
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError, ShapeError
 from gradcli.wording import quantity
@@ -81,7 +81,7 @@ def constant_pad_nd(x: Array, *, pad: Sequence[int], value: Number = 0) -> Array
     for d, front, behind in pairs:
         shape[d] += front + behind
         source = _between(source, d, *_inside(x.shape[d], -front, -behind))
-    out = rest = empty(checked(shape, "constant_pad_nd"), x.dtype)
+    out = rest = empty(check_shape(shape, "constant_pad_nd"), x.dtype)
     for d, front, behind in pairs:  # what lies around the rest, then the rest alone
         begin, end = _inside(shape[d], front, behind)
         if end - begin != source.shape[d]:

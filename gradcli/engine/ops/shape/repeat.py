@@ -6,7 +6,7 @@ from typing import Any
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shape_rules
-from gradcli.engine.argument import listed
+from gradcli.engine.argument import unpack_list
 from gradcli.engine.array import empty
 from gradcli.engine.composite import function
 from gradcli.engine.kind import Sizes
@@ -39,7 +39,7 @@ def _repeated(x: Tensor, outer: int, times: int, inner: int, shape: Shape) -> Te
 )
 def repeat(input: Tensor, *repeats: Sizes) -> Tensor:
     """The whole input as often as told along each dimension; more numbers add dims in front."""
-    times = shape_rules.checked(listed("repeat", "repeats", repeats), "repeat")
+    times = shape_rules.check_shape(unpack_list("repeat", "repeats", repeats), "repeat")
     if len(times) < input.ndim:
         raise OptionError(
             f"repeat: {quantity(len(times), 'number')} for {quantity(input.ndim, 'dimension')}"
@@ -63,7 +63,7 @@ def repeat(input: Tensor, *repeats: Sizes) -> Tensor:
 )
 def tile(input: Tensor, *dims: Sizes) -> Tensor:
     """The whole input as often as told along the last dimensions."""
-    times = listed("tile", "dims", dims)
+    times = unpack_list("tile", "dims", dims)
     return repeat(input, *(1,) * (input.ndim - len(times)), *times)
 
 

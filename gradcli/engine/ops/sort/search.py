@@ -27,13 +27,13 @@ class _SearchOp(Op[Tensor]):
     takes = Operand
 
     def _bind(
-        self, args: Sequence[object], named: dict[str, object]
+        self, args: Sequence[object], keywords: dict[str, object]
     ) -> tuple[list[Tensor | None], dict[str, Any]]:
         if len(args) == 2 and isinstance(args[0], Tensor) and not isinstance(args[1], Tensor):
-            number = _OPERAND.taken_as(self.name, self.inputs[1], args[1])
+            number = _OPERAND.convert_argument(self.name, self.inputs[1], args[1])
             common = promote_weak(args[0].dtype, of_scalar(number))
             args = (args[0], tensor(number, dtype=common))
-        (rows, values), options = super()._bind(args, named)
+        (rows, values), options = super()._bind(args, keywords)
         assert rows is not None and values is not None
         if rows.dtype is not values.dtype:
             dtype = promote(rows.dtype, values.dtype)

@@ -22,12 +22,12 @@ def _ordered(x: Array, d: int, k: int, descending: bool) -> tuple[Array, Array]:
     """The first k along d in order, and their places."""
     back = [i for i in range(x.ndim) if i != d] + [d] * (x.ndim > 0)
     in_order = d >= x.ndim - 1
-    moved = x if in_order else x.permute(back)
+    lines = x if in_order else x.permute(back)
     size = x.shape[d] if x.ndim else 1
-    rows = moved.contiguous().reshape((shape_rules.numel(moved.shape[:-1]), size))
+    rows = lines.contiguous().reshape((shape_rules.numel(lines.shape[:-1]), size))
     values, places = (empty((rows.shape[0], k), t) for t in (x.dtype, dtypes.int64))
     run("sort", rows, values, places, sizes=(int(descending),))
-    shape = (*moved.shape[:-1], k) if x.ndim else ()
+    shape = (*lines.shape[:-1], k) if x.ndim else ()
     if in_order:
         return values.reshape(shape), places.reshape(shape)
     order = [back.index(i) for i in range(x.ndim)]
@@ -37,9 +37,9 @@ def _ordered(x: Array, d: int, k: int, descending: bool) -> tuple[Array, Array]:
 class _SortOp(Op[Sorted]):
     """Gives values and indices by name; also takes torch's keyword `stable` first."""
 
-    def __call__(self, *args: Any, **named: Any) -> Sorted:
+    def __call__(self, *args: Any, **keywords: Any) -> Sorted:
         """Values and indices."""
-        return Sorted(*super().__call__(*args, **named))
+        return Sorted(*super().__call__(*args, **keywords))
 
 
 def _sort(

@@ -24,10 +24,10 @@ def _rows(name: str, input: Tensor, dim: int | None) -> Tensor:
     d = shapes.dim_index(dim, input.ndim, name)
     if not input.ndim:
         raise ShapeError(f"{name}: a number has no dimension {dim}; leave dim out")
-    others = shapes.numel(input.shape[:d] + input.shape[d + 1 :])
-    if not others:
+    slice_size = shapes.numel(input.shape[:d] + input.shape[d + 1 :])
+    if not slice_size:
         raise ShapeError(f"{name}: the slices along dim {dim} of {input.shape} have no elements")
-    return table.reshape(table.movedim(input.detach(), d, 0), (input.shape[d], others))
+    return table.reshape(table.movedim(input.detach(), d, 0), (input.shape[d], slice_size))
 
 
 def _numbers(changes: Tensor) -> Tensor:

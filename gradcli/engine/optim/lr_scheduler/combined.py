@@ -26,7 +26,7 @@ class SequentialLR(LRScheduler):
         last_epoch: Epoch = -1,
     ) -> None:
         _of_one_optimizer("SequentialLR", schedulers, optimizer)
-        if any(isinstance(one, ReduceLROnPlateau) for one in schedulers):
+        if any(isinstance(scheduler, ReduceLROnPlateau) for scheduler in schedulers):
             raise OptionError("SequentialLR: ReduceLROnPlateau needs figures; it cannot be a part")
         if len(milestones) != len(schedulers) - 1:
             raise OptionError(
@@ -36,8 +36,8 @@ class SequentialLR(LRScheduler):
             )
         self._schedulers = list(schedulers)
         self._milestones = list(milestones)
-        for one in self._schedulers:
-            one.last_epoch -= 1  # being made was a step
+        for scheduler in self._schedulers:
+            scheduler.last_epoch -= 1  # being made was a step
         for group in optimizer.param_groups:
             group["lr"] = group["initial_lr"]
         super().__init__(optimizer, last_epoch)
@@ -70,7 +70,7 @@ class SequentialLR(LRScheduler):
 
     def state_dict(self) -> dict[str, Any]:
         """Its own count, and the state of each scheduler."""
-        parts = [one.state_dict() for one in self._schedulers]
+        parts = [scheduler.state_dict() for scheduler in self._schedulers]
         return {**super().state_dict(), "_schedulers": parts}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
@@ -99,13 +99,13 @@ class ChainedScheduler:
 
     def step(self) -> None:
         """Count one further in each scheduler."""
-        for one in self._schedulers:
-            one.step()
+        for scheduler in self._schedulers:
+            scheduler.step()
         self._last_lr = self._schedulers[-1].get_last_lr()
 
     def state_dict(self) -> dict[str, Any]:
         """The state of each scheduler."""
-        parts = [one.state_dict() for one in self._schedulers]
+        parts = [scheduler.state_dict() for scheduler in self._schedulers]
         return {"_schedulers": parts, "_last_lr": list(self._last_lr)}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
@@ -117,8 +117,8 @@ class ChainedScheduler:
 def _of_one_optimizer(owner: str, schedulers: Sequence[LRScheduler], optimizer: Optimizer) -> None:
     if not schedulers:
         raise OptionError(f"{owner}: got no schedulers")
-    for i, one in enumerate(schedulers):
-        if one.optimizer is not optimizer:
+    for i, scheduler in enumerate(schedulers):
+        if scheduler.optimizer is not optimizer:
             raise OptionError(f"{owner}: scheduler {i} is for another optimizer")
 
 
@@ -131,5 +131,5 @@ def _load_parts(
             f"load_state_dict: {owner} has {quantity(len(schedulers), 'scheduler')}, the state "
             f"{len(states)}"
         )
-    for one, state in zip(schedulers, states, strict=True):
-        one.load_state_dict(state)
+    for scheduler, state in zip(schedulers, states, strict=True):
+        scheduler.load_state_dict(state)

@@ -42,7 +42,8 @@ class LambdaLR(DeclaredScheduler):
         """What the functions give must be numbers."""
         number = Kind.of(float)
         factors = [
-            number.taken_as(self._name, "what lr_lambda gives", f(epoch)) for f in self.lr_lambdas
+            number.convert_argument(self._name, "what lr_lambda gives", f(epoch))
+            for f in self.lr_lambdas
         ]
         return [rate * factor for rate, factor in zip(rates, factors, strict=True)]
 
@@ -121,8 +122,8 @@ class LinearLR(DeclaredScheduler):
 
     def factor(self, epoch: int) -> float:
         """The point of the line, which ends after total_iters."""
-        done = min(epoch, self.total_iters) / self.total_iters if self.total_iters > 0 else 0.0
-        return self.start_factor + (self.end_factor - self.start_factor) * done
+        progress = min(epoch, self.total_iters) / self.total_iters if self.total_iters > 0 else 0.0
+        return self.start_factor + (self.end_factor - self.start_factor) * progress
 
 
 class ExponentialLR(DeclaredScheduler):

@@ -65,16 +65,16 @@ class ReduceLROnPlateau(LRScheduler):
 
     def state_dict(self) -> dict[str, Any]:
         """The count and what has been seen, in torch's names."""
-        seen = {name: getattr(self._patience, ours) for name, ours in STATE.items()}
-        return {**super().state_dict(), **seen}
+        state = {name: getattr(self._patience, ours) for name, ours in STATE.items()}
+        return {**super().state_dict(), **state}
 
     def load_state_dict(self, state_dict: Mapping[str, object]) -> None:
         """Take over what another one has seen."""
-        given = {"base_lrs": self.base_lrs, **state_dict}
+        values = {"base_lrs": self.base_lrs, **state_dict}
         for name, ours in STATE.items():
-            if name not in given:
+            if name not in values:
                 raise OptionError(
                     f"load_state_dict: ReduceLROnPlateau has no '{name}' in its state"
                 )
-            setattr(self._patience, ours, given.pop(name))
-        super().load_state_dict(given)
+            setattr(self._patience, ours, values.pop(name))
+        super().load_state_dict(values)

@@ -6,7 +6,11 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import Annotated, Any
 
-from gradcli.engine.constructor import Declared, check_library_constructor, checked_constructor
+from gradcli.engine.constructor import (
+    FieldConstructor,
+    check_library_constructor,
+    checked_constructor,
+)
 from gradcli.engine.kind import within
 from gradcli.engine.optim.optimizer import Optimizer
 from gradcli.errors import OptionError
@@ -25,8 +29,8 @@ class LRScheduler:
 
     carries = False
 
-    def __init_subclass__(cls, **named: object) -> None:
-        super().__init_subclass__(**named)
+    def __init_subclass__(cls, **keywords: object) -> None:
+        super().__init_subclass__(**keywords)
         check_library_constructor(cls)
 
     def __init__(self, optimizer: Optimizer, last_epoch: Epoch = -1) -> None:
@@ -118,7 +122,7 @@ class LRScheduler:
             setattr(self, name, copy(state_dict[name]))
 
 
-class DeclaredScheduler(Declared, LRScheduler):
+class DeclaredScheduler(FieldConstructor, LRScheduler):
     """One of the library, whose fields are its options; `last_epoch` is the last of them."""
 
     carries = True
@@ -143,4 +147,4 @@ def each_group(name: str, value: Any, optimizer: Optimizer) -> list[float]:
         return [float(value)] * groups
     if len(value) != groups:
         raise OptionError(f"{name} must be a number or {groups} of them, got {len(value)}")
-    return [float(one) for one in value]
+    return [float(number) for number in value]

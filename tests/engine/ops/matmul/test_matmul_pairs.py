@@ -12,7 +12,7 @@ from gradcli import engine
 from gradcli.engine import Tensor
 from gradcli.engine.array import Array, empty
 from gradcli.engine.device import cpu
-from gradcli.engine.device.program import planned
+from gradcli.engine.device.program import plan_call
 from gradcli.engine.nn import functional as F
 
 HALF = engine.bfloat16
@@ -81,9 +81,9 @@ def test_pairs_that_lie_side_by_side_are_read_where_they_are() -> None:
     none, out = empty((0,), HALF), empty((1, 5, 7), HALF)
     for batch_step in (0, 1, 40):  # of one matrix it says nothing
         a = Array(left.array.storage, 0, (1, 5, 8), (batch_step, 8, 1), HALF)
-        assert planned("matmul", [a, right.array, none, out], (), ()).shared_bytes == 0
+        assert plan_call("matmul", [a, right.array, none, out], (), ()).shared_bytes == 0
     turned_left = turned(left).array
-    assert planned("matmul", [turned_left, right.array, none, out], (), ()).shared_bytes > 0
+    assert plan_call("matmul", [turned_left, right.array, none, out], (), ()).shared_bytes > 0
 
 
 def test_a_matrix_that_is_repeated_serves_the_whole_batch() -> None:

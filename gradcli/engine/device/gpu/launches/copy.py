@@ -20,7 +20,7 @@ def copy(call: Draft) -> None:
     dims = merged(call.tensors)
     turn = _neighbours(dims) if source.dtype == target.dtype else None
     if turn is not None:
-        _turned(call, dims, *turn)
+        _transpose(call, dims, *turn)
         return
     kind, n = "truth" if target.dtype.name == "bool" else "copy", call.numel()
     args = *tensors(0, 1), packed(dims, 2), n
@@ -38,14 +38,14 @@ def _neighbours(dims: list[Dim]) -> tuple[int, int] | None:
     return (columns, rows) if min(dims[columns][0], dims[rows][0]) >= _NARROW else None
 
 
-def _turned(call: Draft, dims: list[Dim], columns: int, rows: int) -> None:
+def _transpose(call: Draft, dims: list[Dim], columns: int, rows: int) -> None:
     """Tiles of the two dimensions in which source and result have their neighbours."""
     (width, (source_step, _)), (height, (_, result_step)) = dims[columns], dims[rows]
     tiles = -(-width // _TILE), -(-height // _TILE)
-    others = [dim for d, dim in enumerate(dims) if d not in (columns, rows)]
+    rest = [dim for d, dim in enumerate(dims) if d not in (columns, rows)]
     turn = _TURN.pack(width, height, *tiles, source_step, result_step)
-    blocks = math.prod(tiles) * math.prod(size for size, _ in others)
-    call.launch("copy_turned", (blocks, 1, 1), *tensors(0, 1), packed(others, 2), turn)
+    blocks = math.prod(tiles) * math.prod(size for size, _ in rest)
+    call.launch("copy_turned", (blocks, 1, 1), *tensors(0, 1), packed(rest, 2), turn)
 
 
 @launches("fill")

@@ -49,6 +49,6 @@ def arange(call: Draft) -> None:
 def triangle(call: Draft) -> None:
     """One pass; beyond the corners a further shift changes nothing."""
     n, (_, rows, columns) = call.numel(), call.tensors[0].shape
-    moved = max(0, min(rows + columns + 2, call.size(0) + rows + 1))
-    args = n, rows, columns, moved, call.kernel == "tril"
+    shift = max(0, min(rows + columns + 2, call.size(0) + rows + 1))
+    args = n, rows, columns, shift, call.kernel == "tril"
     call.launch("triangle", over(n), *tensors(0, 1), *args)

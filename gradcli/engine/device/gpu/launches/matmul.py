@@ -37,17 +37,20 @@ def _product(call: Draft, end: End, may_round: float) -> None:
     if batch * m * n == 0:
         return
     whole = cut_of(call, may_round, batch, m, n, k)
-    turned = not whole.on_tensor_cores and n <= SKINNY.rows < m
-    if turned:
+    transposed = not whole.on_tensor_cores and n <= SKINNY.rows < m
+    if transposed:
         whole = cut(batch, n, m, k)
     sides, way = list[int](), ""
-    for side, of_lines, of_k in ((b, 2, 1), (a, 1, 2)) if turned else ((a, 1, 2), (b, 2, 1)):
+    for side, of_lines, of_k in ((b, 2, 1), (a, 1, 2)) if transposed else ((a, 1, 2), (b, 2, 1)):
         sides += [side.strides[of_lines], side.strides[of_k], side.strides[0]]
         way += "l" if side.strides[of_lines] == 1 != side.strides[of_k] else "k"
-    size, biased = (n, m) if turned else (m, n), call.has(2)
+    size, biased = (n, m) if transposed else (m, n), call.has(2)
     at_once = biased and (whole.on_tensor_cores or not whole.apart)
-    steps = (1, n, at_once, 1, 0) if turned else (n, 1, at_once, 0, 1)
+    steps = (1, n, at_once, 1, 0) if transposed else (n, 1, at_once, 0, 1)
     packed = _PRODUCT.pack(batch, *size, k, *sides, *steps, whole.piece)
-    sources, bias = tensors(int(turned), int(not turned), 2), Bias(2, columns=n if biased else 0)
+    sources, bias = (
+        tensors(int(transposed), int(not transposed), 2),
+        Bias(2, columns=n if biased else 0),
+    )
     way = way if whole.on_tensor_cores else ""
     launch_product(call, "matmul", whole, sources, end, packed, way, bias)

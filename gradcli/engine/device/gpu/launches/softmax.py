@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gradcli.engine.device.gpu.launch import THREADS, Draft, launches
 from gradcli.engine.device.gpu.lines import lines
-from gradcli.engine.device.gpu.rows import KEPT, rows_of
+from gradcli.engine.device.gpu.rows import PER_THREAD, rows_of
 
 _MOST = 1024  # threads of a block
 
@@ -18,7 +18,7 @@ def softmax(call: Draft) -> None:
     name, args = call.kernel.removesuffix("_forward"), call.all_tensors()
     short = rows_of(outer, n, _MOST) if inner == 1 else None
     if short is None:
-        threads = _MOST if n > KEPT * _MOST else THREADS
+        threads = _MOST if n > PER_THREAD * _MOST else THREADS
         cut = lines(call.tensors[0], threads=threads, cut=False)
         call.launch(f"{name}_lines", cut.grid, *args, cut.packed, threads=threads)
     else:
