@@ -2,15 +2,21 @@
  * undefined, gives 0 here; who calls refuses it first (require_nonzero). Wrapping division of the
  * smallest number by -1 gives that number again. */
 
-/* a / b without a fraction, b being neither 0 nor -1. Doubles hold all integers but large ones of
- * int64, and divide them in vectors: a quotient that is no integer is at least 1 / b away from the
- * next, too far to be rounded to it. */
+/* a / b without a fraction, b being neither 0 nor -1. On the CPU doubles hold all integers but
+ * large ones of int64, and divide them in vectors: a quotient that is no integer is at least 1 / b
+ * away from the next, too far to be rounded to it. */
+static inline REAL NAME(m_quotient)(REAL a, REAL b) {
+#ifdef GC_VECTOR_BYTES
+  if (sizeof(REAL) < sizeof(double))
+    return (REAL)((double)a / (double)b);
+#endif
+  return (REAL)(a / b);
+}
+#ifdef GC_VECTOR_BYTES
 static inline REAL NAME(m_near_quotient)(REAL a, REAL b) {
   return (REAL)((double)a / (double)b);
 }
-static inline REAL NAME(m_quotient)(REAL a, REAL b) {
-  return GC_INT_MAX <= INT32_MAX ? NAME(m_near_quotient)(a, b) : (REAL)(a / b);
-}
+#endif
 
 /* fmod has a's sign, the remainder b's; floor_divide rounds towards minus infinity. */
 #define DIVISION(near, quotient)                                                                   \
@@ -31,7 +37,9 @@ static inline REAL NAME(m_quotient)(REAL a, REAL b) {
     return b == 0 ? 0 : minus ? (REAL)(0 - a) : floor;                                             \
   }
 DIVISION(_, m_quotient)
+#ifdef GC_VECTOR_BYTES
 DIVISION(_near_, m_near_quotient)
+#endif
 #undef DIVISION
 
 /* a to the power b, wrapped; for b < 0 it is 1 / a^-b, rounded towards 0. */
