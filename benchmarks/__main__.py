@@ -119,7 +119,7 @@ def _command(kind: str, measured: Measured, what: str) -> click.Command:
     return command
 
 
-OTHERS = (
+SINGLE_RACES = (
     _command("matmul", measure.matmul, "Matrix products of 14 shapes."),
     _command("generation", generation.generation, "Tokens a second of a small GPT."),
     _command("memory", measure.memory, "Peak memory of a training process."),
@@ -288,7 +288,7 @@ for _part, _measured in gpu.PARTS.items():
 @click.pass_context
 def all_(context: click.Context) -> None:
     """All races, one after the other."""
-    for command in (workloads, *OTHERS):
+    for command in (workloads, *SINGLE_RACES):
         context.invoke(command)
 
 

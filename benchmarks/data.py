@@ -80,8 +80,8 @@ def sentence(row: Mapping[str, Any]) -> str:
     parts = []
     for way, title in TITLES.items():
         if way in row:
-            one = row[way]
-            parts.append(f"{title} {one['seconds']:.2f} s, {one['anonymous_mb']:.0f} MB")
+            figures = row[way]
+            parts.append(f"{title} {figures['seconds']:.2f} s, {figures['anonymous_mb']:.0f} MB")
     if "peer_seconds" in row:
         parts.append(f"{row['peer']} {row['peer_seconds']:.2f} s")
     return "; ".join(parts)
@@ -157,7 +157,7 @@ def _in_turns(folder: Path, names: Sequence[str], turns: int) -> dict[str, dict[
 
 def _medians(figures: list[dict[str, float]]) -> dict[str, float]:
     keys = figures[0]
-    return {key: round(statistics.median(one[key] for one in figures), 4) for key in keys}
+    return {key: round(statistics.median(row[key] for row in figures), 4) for key in keys}
 
 
 def _turn(case: Path, *, counts_memory: bool = False) -> dict[str, dict[str, float]]:

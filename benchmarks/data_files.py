@@ -58,11 +58,11 @@ def _arrays(folder: Path, samples: int) -> None:
     import numpy
 
     draw, shape = numpy.random.default_rng(1), (samples, SIDE * SIDE)
-    stored = numpy.lib.format.open_memmap(folder / "x.npy", "w+", numpy.float32, shape)
+    array = numpy.lib.format.open_memmap(folder / "x.npy", "w+", numpy.float32, shape)
     for first in range(0, samples, 10_000):
         last = min(first + 10_000, samples)
-        stored[first:last] = draw.random((last - first, SIDE * SIDE), numpy.float32)
-    stored.flush()
+        array[first:last] = draw.random((last - first, SIDE * SIDE), numpy.float32)
+    array.flush()
     numpy.save(folder / "y.npy", numpy.arange(samples) % 10)
 
 

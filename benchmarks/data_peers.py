@@ -61,8 +61,8 @@ def _tokens(folder: Path) -> Callable[[], object]:
         with (folder / "words.txt").open() as text, (folder / "tokens.bin").open("wb") as file:
             while some := text.read(batch):
                 pieces = [some[i : i + piece] for i in range(0, len(some), piece)]
-                for one in tokenizer.encode_batch_fast(pieces, add_special_tokens=False):
-                    numpy.array(one.ids, numpy.uint16).tofile(file)
+                for encoding in tokenizer.encode_batch_fast(pieces, add_special_tokens=False):
+                    numpy.array(encoding.ids, numpy.uint16).tofile(file)
 
     return read
 

@@ -21,7 +21,7 @@ Part = Callable[[str, bool, Say], dict[str, Any]]
 def checks(device: str, quick: bool, say: Say) -> dict[str, Any]:
     """Every op against the CPU, replays against eager steps, compute-sanitizer."""
     ops = QUICK_OPS if quick else gpu_checks.SANITIZED
-    gpu = gpu_device.used(device)
+    gpu = gpu_device.open_device(device)
     began = time.monotonic()
     return {
         "gpu": gpu_device.description(gpu),
@@ -35,7 +35,7 @@ def checks(device: str, quick: bool, say: Say) -> dict[str, Any]:
 
 def kernels(device: str, quick: bool, say: Say) -> dict[str, Any]:
     """Bandwidth of each family against a copy; products against PyTorch's libraries."""
-    gpu = gpu_device.used(device)
+    gpu = gpu_device.open_device(device)
     peer, why_not = gpu_torch.peer(device)
     began = time.monotonic()
     say(f"{gpu.driver.describe()}\nbandwidth:")
@@ -52,7 +52,7 @@ def kernels(device: str, quick: bool, say: Say) -> dict[str, Any]:
 
 def training(device: str, quick: bool, say: Say) -> dict[str, Any]:
     """Steps a second of four models against PyTorch, their losses against the CPU's."""
-    gpu = gpu_device.used(device)
+    gpu = gpu_device.open_device(device)
     peer, why_not = gpu_torch.peer(device)
     began = time.monotonic()
     say(gpu.driver.describe() + (f"\nwithout ratios: {why_not}" if why_not else ""))

@@ -58,7 +58,10 @@ def doctor(device: str, ops: tuple[str, ...], say: Say) -> dict[str, Any]:
             for key in ("ops", "cases", "calls", "kernels", "modules", "problem")
             if key in report
         },
-        "failed": [one if isinstance(one, str) else _one_line(one) for one in report["failed"]]
+        "failed": [
+            failure if isinstance(failure, str) else _one_line(failure)
+            for failure in report["failed"]
+        ]
         if "failed" in report
         else None,
         "seconds": round(time.monotonic() - began, 1),
@@ -108,9 +111,9 @@ def _replayed(gpu: GPU, name: str, quick: bool) -> dict[str, Any]:
     return result | _cost(gpu, program, 3 if quick else REPLAYS)
 
 
-def _differing(one: Job, other: Job) -> list[str]:
+def _differing(first: Job, second: Job) -> list[str]:
     """Parameters that are not the same bit for bit."""
-    pairs = zip(one.model.named_parameters(), other.model.parameters(), strict=True)
+    pairs = zip(first.model.named_parameters(), second.model.parameters(), strict=True)
     return [name for (name, a), b in pairs if _bytes(a) != _bytes(b)]
 
 
@@ -148,7 +151,7 @@ def small_kernels(gpu: GPU, quick: bool, say: Say) -> dict[str, Any]:
             gpu.driver.launch(calls[0])
         gpu.driver.synchronize()
 
-    def called() -> None:
+    def call() -> None:
         for _ in range(count):
             _ = x + y
         gpu.driver.synchronize()
@@ -158,14 +161,14 @@ def small_kernels(gpu: GPU, quick: bool, say: Say) -> dict[str, Any]:
         {
             "one replay": launches.replays(gpu, calls * count),
             "launched one by one": lambda _: singly,
-            "called eagerly": lambda _: called,
+            "called eagerly": lambda _: call,
         },
         effort,
     )
     del total
     return {"kernels": count} | {
-        name: {"us_per_kernel": round(1e3 * one.ms / count, 3), **one.as_json()}
-        for name, one in spreads.items()
+        name: {"us_per_kernel": round(1e3 * spread.ms / count, 3), **spread.as_json()}
+        for name, spread in spreads.items()
     }
 
 

@@ -40,7 +40,7 @@ class NoDevice(click.ClickException):
     exit_code = 4
 
 
-def used(name: str) -> GPU:
+def open_device(name: str) -> GPU:
     """The device; without one the command ends with what is missing."""
     try:
         gpu = opened.device(name)

@@ -34,9 +34,9 @@ def checks(result: Mapping[str, Any]) -> str:
         if isinstance(row, dict)
     ]
     sanitizer = result["sanitizer"]
-    named = {"sanitizer": sanitizer} if "missing" in sanitizer else sanitizer
+    tools = {"sanitizer": sanitizer} if "missing" in sanitizer else sanitizer
     lines += [
-        (name, str(row.get("missing") or f"{row['errors']} errors")) for name, row in named.items()
+        (name, str(row.get("missing") or f"{row['errors']} errors")) for name, row in tools.items()
     ]
     return f"## Checks of a GPU\n\n{_where_on_gpu(result)}\n\n{table(('what', 'found'), lines)}"
 
@@ -54,9 +54,9 @@ def kernels(result: Mapping[str, Any]) -> str:
     names = [f"{whose}{how}" for how in ("", " bf16", " tf32") for whose in ("gradcli", "torch")]
     ratios, products = ("ratio", "ratio_bf16", "ratio_tf32"), []
     for name, case in result["products"].items():
-        rates = (case["rows"].get(one, {}).get("tflops") for one in names)
+        rates = (case["rows"].get(peer, {}).get("tflops") for peer in names)
         cells = ("-" if rate is None else number(rate) for rate in rates)
-        products.append((name, *cells, *(as_times(case.get(one)) for one in ratios)))
+        products.append((name, *cells, *(as_times(case.get(ratio)) for ratio in ratios)))
     head = ("TFLOP/s", *names, "vs torch", "vs torch, bf16", "vs torch, tf32")
     return (
         f"## Kernels on a GPU\n\n{_where_on_gpu(result)} A copy of "

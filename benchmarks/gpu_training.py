@@ -127,7 +127,7 @@ def _timed(there: dict[str, Trained], quick: bool) -> dict[str, dict[str, Any]]:
     return {
         name: {
             "ms": round(statistics.median(itertools.chain(*repeats)), 4),
-            "repeats": [round(statistics.median(one), 4) for one in repeats],
+            "repeats": [round(statistics.median(times), 4) for times in repeats],
             "steps_per_turn": counts[name],
         }
         for name, repeats in durations.items()

@@ -41,7 +41,7 @@ _ADDRESS = re.compile(" at 0x[0-9a-f]+")
 Names = dict[str, list[str]]
 
 
-def listed() -> Names:
+def collect() -> Names:
     """The names of the tree that is running."""
     from gradcli.cli.main import cli
 
@@ -249,4 +249,4 @@ def _values(schema: Mapping[str, Any]) -> list[str]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(listed()))
+    print(json.dumps(collect()))

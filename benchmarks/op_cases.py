@@ -112,7 +112,7 @@ class Inputs:
             "scale": ((channels,), 0.5, 1.5),
             "q": ((1, *HEADS[n]), -1.0, 1.0),
         }
-        self._others: dict[str, Callable[[], Any]] = {
+        self._makers: dict[str, Callable[[], Any]] = {
             "m": lambda: library.rand(n, n) < 0.5,
             "i": lambda: library.randint(0, n, (n, n)),
             "r": lambda: library.randint(0, n, (n,)),
@@ -128,7 +128,7 @@ class Inputs:
         if name in self._uniform:
             shape, low, high = self._uniform[name]
             return (self._library.rand(*shape) * (high - low) + low).to(self._dtype)
-        make = self._others.get(name)
+        make = self._makers.get(name)
         return self._plain.get(name) if make is None else make()
 
 

@@ -21,13 +21,13 @@ def ratios(row: Mapping[str, Any]) -> dict[str, float]:
     """Torch's time over ours, by key, where both were measured."""
     peers = ("torch", "gradcli")
     times = {k: [rows.get(peer, {}).get("ms") for peer in peers] for k, rows in row.items()}
-    return {k: one for k, pair in times.items() if (one := ratio(*pair)) is not None}
+    return {k: quotient for k, pair in times.items() if (quotient := ratio(*pair)) is not None}
 
 
 def spoken(row: Mapping[str, Any]) -> str:
-    """The ratios in one line."""
-    every = ", ".join(f"{key} {one:.2f}x" for key, one in ratios(row).items())
-    return every or "no ratio: only one library took part"
+    """The ratios in quotient line."""
+    every = ", ".join(f"{key} {quotient:.2f}x" for key, quotient in ratios(row).items())
+    return every or "no ratio: only quotient library took part"
 
 
 def of_ops(result: Mapping[str, Any]) -> list[Verdict]:

@@ -60,8 +60,8 @@ def _cell(row: Mapping[str, Any], ranks: int, network: str, own: float) -> str:
 
 def _checks(result: Mapping[str, Any]) -> str:
     lines = [
-        (name, str(count), number(one.model_ms), number(one.median_ms), f"{one.error:+.0%}")
+        (name, str(count), number(check.model_ms), number(check.median_ms), f"{check.error:+.0%}")
         for name, counts in ranks_model.checks(result).items()
-        for count, one in counts.items()
+        for count, check in counts.items()
     ]
     return table(("config", "ranks", "predicted ms", "measured ms", "difference"), lines)

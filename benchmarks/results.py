@@ -42,8 +42,8 @@ def _field(file: str, name: str) -> str:
 
 def _isa() -> str:
     flags = _field("/proc/cpuinfo", "flags").split()
-    named = [name for name in ("avx512f", "avx2", "avx", "sse4_2", "asimd") if name in flags]
-    return named[0] if named else platform.machine()
+    usable = [name for name in ("avx512f", "avx2", "avx", "sse4_2", "asimd") if name in flags]
+    return usable[0] if usable else platform.machine()
 
 
 def document(kind: str, result: dict[str, Any], quick: bool) -> dict[str, Any]:

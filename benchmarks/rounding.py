@@ -54,14 +54,14 @@ def of_op(op: Row, draws: int = DRAWS) -> Rounding | None:
     """The worst over its samples; None where nothing of it is a number with a fraction."""
     rounding = Rounding()
     defaults = DEFAULTS.get(op.name, {})
-    for sample in (replace(one, options={**defaults, **one.options}) for one in op.samples):
+    for sample in (replace(case, options={**defaults, **case.options}) for case in op.samples):
         for turn in range(draws):
             _compare(op, sample, random.Random(f"{sample} {turn}"), rounding)
     return rounding if rounding.elements else None
 
 
 def _compare(op: Row, sample: Sample, rng: random.Random, rounding: Rounding) -> None:
-    inputs = [gradcheck.make_input(one, rng, engine.float32) for one in sample.inputs]
+    inputs = [gradcheck.make_input(source, rng, engine.float32) for source in sample.inputs]
     single, single_grads = _results(op, sample, inputs)
     wide = [x.to(engine.float64) if x is not None and x.is_floating_point() else x for x in inputs]
     double, double_grads = _results(op, sample, wide)

@@ -77,9 +77,9 @@ def _equal(figures: Outcome) -> str:
 
 def _calls(figures: Outcome) -> str:
     counts, wrong = figures["counts"], len(figures["wrong"])
-    refused, allowed = counts.get("refused", 0), counts.get("allowed", 0)
+    refusals, allowed = counts.get("refused", 0), counts.get("allowed", 0)
     return (
-        f"{refused + allowed + wrong:,} calls: {refused:,} refused in a sentence, {allowed:,} "
+        f"{refusals + allowed + wrong:,} calls: {refusals:,} refused in a sentence, {allowed:,} "
         f"allowed by their types, {wrong} wrong, reports of a sanitizer among them"
     )
 

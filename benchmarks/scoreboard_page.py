@@ -100,7 +100,7 @@ def _parsers(figures: Mapping[str, Any]) -> str:
 
 
 def _mutants(figures: Mapping[str, Any]) -> str:
-    survivors = "".join(f"- `{one}`\n" for one in figures["survivors"])
+    survivors = "".join(f"- `{line}`\n" for line in figures["survivors"])
     return MUTANTS + (survivors or "none.\n")
 
 

@@ -83,7 +83,7 @@ def trained(path: Path, changes: Sequence[str] = ()) -> dict[str, Any]:
         **times,
         "steps": result["steps"],
         "epochs": config.train.epochs,
-        "expect": {one.metric: f"{one.comparison} {one.value:g}" for one in config.expect},
+        "expect": {goal.metric: f"{goal.comparison} {goal.value:g}" for goal in config.expect},
         "metrics": {name: round(value, 5) for name, value in result["metrics"].items()},
         "reached": ending.returncode == 0,
         **sample,
@@ -115,10 +115,10 @@ def _command(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def _processor_seconds() -> float:
     """Of all processes that we started and that have ended: what another's load does not change."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def _without_data(error: GradcliError) -> bool:
     inside: Iterable[GradcliError] = error.errors if isinstance(error, ErrorGroup) else (error,)
-    return all(isinstance(one, DataError) for one in inside)
+    return all(isinstance(part, DataError) for part in inside)

@@ -174,8 +174,9 @@ def _ranks(result: Mapping[str, Any]) -> str:
         "exact / MPI_Allreduce (at most 1.5)",
     )
     verdicts = "; ".join(
-        f"{one['what']} {one['figure']:.3g} ({one['wanted']:g}, {'yes' if one['passed'] else 'no'})"
-        for one in result["verdicts"][len(sums) :]
+        f"{verdict['what']} {verdict['figure']:.3g} "
+        f"({verdict['wanted']:g}, {'yes' if verdict['passed'] else 'no'})"
+        for verdict in result["verdicts"][len(sums) :]
     )
     return (
         f"## Ranks\n\n{table(head, sums)}\n{table(('ms a step', *ways), steps)}\n"

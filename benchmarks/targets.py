@@ -100,8 +100,8 @@ def of_workloads(result: Mapping[str, Any]) -> list[Verdict]:
 
 def python_between(rows: Mapping[str, Any]) -> float | None:
     """Microseconds that a captured step takes longer when Python calls each one."""
-    called, scanned = best(rows, ("gradcli captured",)), best(rows, ("gradcli scan",))
-    return None if called is None or scanned is None else (called - scanned) * 1e3
+    stepped, scanned = best(rows, ("gradcli captured",)), best(rows, ("gradcli scan",))
+    return None if stepped is None or scanned is None else (stepped - scanned) * 1e3
 
 
 def compare_products(rows: Mapping[str, Any]) -> dict[str, float | None]:
@@ -282,9 +282,9 @@ def of_ranks(result: Mapping[str, Any]) -> list[Verdict]:
         pairs = zip(times[ranks_model.on_ranks(2)], times[ranks_model.THREADS], strict=True)
         step = median(there / threads for there, threads in pairs)
         verdicts.append(at_most(f"{name}: 2 ranks / 2 threads", step, RANKS_STEP[name]))
-        for count, one in counts.items():
+        for count, check in counts.items():
             what = f"{name}: error of the model on {count} ranks"
-            verdicts.append(at_most(what, abs(one.error), RANKS_MODEL))
+            verdicts.append(at_most(what, abs(check.error), RANKS_MODEL))
     return verdicts
 
 

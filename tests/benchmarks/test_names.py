@@ -20,7 +20,7 @@ from gradcli.engine import nn, optim
 
 @pytest.fixture(scope="module")
 def now() -> names.Names:
-    return names.listed()
+    return names.collect()
 
 
 def test_a_tree_lacks_nothing_of_itself(now: names.Names) -> None:
@@ -134,7 +134,7 @@ def test_a_loss_is_said_and_nothing_else(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     plant(monkeypatch)
-    sentences = names.missing(now, names.listed())
+    sentences = names.missing(now, names.collect())
     assert expected <= set(sentences)
     assert [sentence for sentence in sentences if word not in sentence] == []
 
