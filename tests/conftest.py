@@ -14,7 +14,7 @@ import pytest
 
 from gradcli.engine.device import cpu
 
-pytest_plugins = ["agreement"]
+pytest_plugins = ["agreement", "once"]
 
 BASE = """\
 gradcli: 1
