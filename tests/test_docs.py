@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from gradcli.cli import api_page
 from gradcli.engine import describe, stubs
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -23,6 +24,15 @@ def test_the_table_of_ops_is_up_to_date() -> None:
     assert (ROOT / "docs" / "ops.md").read_text() == describe.markdown(), (
         "run: gradcli ops --markdown > docs/ops.md"
     )
+
+
+def test_the_page_of_the_api_is_up_to_date_and_says_what_each_name_means() -> None:
+    text = api_page.markdown()
+    assert (ROOT / "docs" / "api.md").read_text() == text, (
+        "run: gradcli ops --markdown api > docs/api.md"
+    )
+    assert [row for row in text.splitlines() if row.endswith("|  |")] == []
+    assert " at 0x" not in text
 
 
 @pytest.mark.parametrize("name", stubs.STUBS)

@@ -19,7 +19,13 @@ if TYPE_CHECKING:
 
 @click.command("ops")
 @click.argument("name", required=False, shell_complete=completion.ops)
-@click.option("--markdown", is_flag=True, help="Print docs/ops.md.")
+@click.option(
+    "--markdown",
+    type=click.Choice(["ops", "api"]),
+    is_flag=False,
+    flag_value="ops",
+    help="Print docs/ops.md, or docs/api.md.",
+)
 @click.option(
     "--stub",
     type=click.Choice(["tensor", "table"]),
@@ -29,13 +35,12 @@ if TYPE_CHECKING:
 )
 @options.json
 @options.basic
-def command(name: str | None, markdown: bool, stub: str | None, as_json: bool) -> None:
+def command(name: str | None, markdown: str | None, stub: str | None, as_json: bool) -> None:
     """List all ops, or show the op NAME."""
-    from gradcli.engine import describe, stubs
+    from gradcli.engine import describe
 
     if markdown or stub:
-        text = stubs.STUBS[stub]() if stub else describe.markdown()
-        output.say_as_is(text.rstrip("\n"))
+        output.say_as_is(_file(markdown, stub).rstrip("\n"))
         return
     rows = {row.name: row for row in describe.facts()}
     if name is not None and name not in rows:
@@ -48,6 +53,15 @@ def command(name: str | None, markdown: bool, stub: str | None, as_json: bool) -
         _show_all(selection)
     else:
         _show_one(selection[0])
+
+
+def _file(markdown: str | None, stub: str | None) -> str:
+    from gradcli.cli import api_page
+    from gradcli.engine import describe, stubs
+
+    if stub:
+        return stubs.STUBS[stub]()
+    return api_page.markdown() if markdown == "api" else describe.markdown()
 
 
 def _show_all(rows: list[describe.Facts]) -> None:
