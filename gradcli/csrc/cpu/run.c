@@ -214,3 +214,61 @@ gc_tensor *gc_product_new(int32_t kernel, const gc_tensor *a, const gc_tensor *b
   }
   return result;
 }
+
+/* Vectors of places along the first dimensions of x as one into all of them. */
+static gc_tensor *flat_places(int32_t kernel, const gc_tensor *x, const gc_tensor *const *indices,
+                              int32_t n) {
+  const gc_tensor nothing = {.dtype = GC_I64, .ndim = 1, .stride = {1}};
+  gc_tensor *flat = NULL;
+  for (int32_t d = 0; d < n; d++) {
+    const gc_tensor *const tensors[2] = {flat ? flat : &nothing, indices[d]};
+    gc_tensor *next =
+        gc_run_new(kernel, tensors, 2, &x->shape[d], 1, NULL, 0, GC_I64, 1, &indices[d]->shape[0]);
+    if (flat)
+      gc_tensor_free(flat);
+    if (!next)
+      return NULL;
+    flat = next;
+  }
+  return flat;
+}
+
+/* The same elements, contiguous, as one batch of rows. */
+static gc_tensor as_rows(const gc_tensor *t, int64_t rows, int64_t inner) {
+  gc_tensor batch = *t;
+  const int64_t shape[3] = {1, rows, inner}, stride[3] = {1, inner, 1};
+  batch.ndim = 3;
+  memcpy(batch.shape, shape, sizeof shape);
+  memcpy(batch.stride, stride, sizeof stride);
+  return batch;
+}
+
+gc_tensor *gc_pick_new(int32_t flat, int32_t select, const gc_tensor *x,
+                       const gc_tensor *const *indices, int32_t n) {
+  last_error = (gc_error){.status = GC_BAD_CALL};
+  if (n < 1 || n > x->ndim || !gc_contiguous(x))
+    return NULL;
+  for (int32_t d = 0; d < n; d++)
+    if (indices[d]->ndim != 1 || indices[d]->dtype != GC_I64 ||
+        indices[d]->shape[0] != indices[0]->shape[0])
+      return NULL;
+  int64_t shape[GC_MAX_DIMS] = {indices[0]->shape[0]}, rows = 1, inner = 1;
+  for (int32_t d = 0; d < n; d++)
+    rows *= x->shape[d];
+  for (int32_t d = n; d < x->ndim; d++)
+    inner *= shape[d - n + 1] = x->shape[d];
+  gc_tensor *places = flat_places(flat, x, indices, n);
+  if (!places)
+    return NULL;
+  gc_tensor *result = gc_tensor_new(x->dtype, x->ndim - n + 1, shape);
+  if (result) {
+    const gc_tensor source = as_rows(x, rows, inner), out = as_rows(result, shape[0], inner);
+    const gc_tensor *const tensors[3] = {&source, places, &out};
+    if (run_parts(select, tensors, 3, NULL, NULL, 0, NULL, 0)) {
+      gc_tensor_free(result);
+      result = NULL;
+    }
+  }
+  gc_tensor_free(places);
+  return result;
+}

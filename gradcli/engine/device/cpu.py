@@ -140,6 +140,12 @@ def multiplied(a: Any, b: Any, bias: Any) -> Any:
     return _held(lib.gc_product_new(KERNELS["matmul"], a, b, bias))
 
 
+def picked(x: Any, indices: Sequence[Any]) -> Any:
+    """The same of what vectors of places pick along the first dimensions of x."""
+    numbers = KERNELS["flat_index"], KERNELS["index_select"]
+    return _held(lib.gc_pick_new(*numbers, x, indices, len(indices)))
+
+
 def borrow(buffer: Any) -> Storage:
     """The memory of a bytes-like object, without a copy; writable only if the object is."""
     view = ffi.from_buffer(buffer)

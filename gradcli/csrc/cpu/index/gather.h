@@ -293,6 +293,16 @@ static void NAME(run_index_copy)(const gc_job *job) {
                      out + indices[j] * y->stride[1], y->stride[2], width);
 }
 
+/* The same of indices of which negative ones count from the end. */
+static inline bool NAME(all_within)(const int64_t *index, int64_t count, int64_t n) {
+  uint64_t largest = 0;
+  for (int64_t i = 0; i < count; i++) {
+    const uint64_t distance = (uint64_t)(index[i] < 0 ? ~index[i] : index[i]);
+    largest = distance > largest ? distance : largest;
+  }
+  return largest < (uint64_t)n;
+}
+
 /* Indices (m) into several dimensions become one into all: y = before * sizes[0] + index, with
  * negative ones counted from the end; `before` has no elements for the first dimension. */
 static int NAME(plan_flat_index)(const gc_call *call, gc_plan *plan, gc_error *error) {
@@ -308,6 +318,13 @@ static void NAME(run_flat_index)(const gc_job *job) {
   const int64_t *before = t[0].shape[0] ? (const int64_t *)gc_first(&t[0]) : NULL;
   const int64_t *index = (const int64_t *)gc_first(&t[1]);
   int64_t *y = (int64_t *)gc_first(&t[2]);
+  if (NAME(all_within)(index + first, end - first, size)) {
+    for (int64_t i = first; i < end; i++)
+      y[i] = index[i] + (index[i] < 0 ? size : 0);
+    for (int64_t i = first; before && i < end; i++)
+      y[i] = (int64_t)((uint64_t)before[i] * (uint64_t)size + (uint64_t)y[i]);
+    return;
+  }
   for (int64_t i = first; i < end; i++) {
     y[i] = 0;
     if (index[i] < -size || index[i] >= size)

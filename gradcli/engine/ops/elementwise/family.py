@@ -219,7 +219,7 @@ def _as(value: Any, dtype: DType) -> Tensor:
     return Tensor(scalar(value, dtype))
 
 
-def _seen(asks: object) -> bool:
+def seen(asks: object) -> bool:
     """Whether a call is told to an observer, or remembered for what asks for a gradient."""
     return observing.current() is not None or (asks is not None and graph.recording())
 
@@ -231,7 +231,7 @@ class UnaryOp(Op[Tensor]):
         """The op on its input."""
         if len(args) == 1 and not named and isinstance(args[0], Tensor):
             x = args[0]
-            if not _seen(x.node or x.leaf):
+            if not seen(x.node or x.leaf):
                 y = mapped(KERNELS[self.name], x.array)
                 if y is not None:
                     return Tensor(y)
@@ -265,7 +265,7 @@ class BinaryOp(Op[Tensor]):
                 asks, other = a.node or a.leaf, scalar(b, array.dtype)
             else:
                 return super().__call__(*args)
-            if not _seen(asks):
+            if not seen(asks):
                 dtype = dtypes.bool_ if self.truth else None
                 y = mapped(KERNELS[self.name], array, other, dtype)
                 if y is not None:
