@@ -141,9 +141,7 @@ class Array:
 
 
 def _empty_lists(shape: Shape) -> list[Any]:
-    if len(shape) == 1:
-        return []
-    return [_empty_lists(shape[1:]) for _ in range(shape[0])]
+    return [_empty_lists(shape[1:]) for _ in range(shape[0])] if len(shape) > 1 else []
 
 
 def run(
@@ -196,9 +194,9 @@ def result(
 def mapped(number: int, a: Array, b: Array | None = None, dtype: DType | None = None) -> Any:
     """The same of an elementwise kernel of this number on floats of one type.
 
-    b is repeated to a's shape. It is the shortest way; None where it is not open, or does not fit.
+    Both are repeated to one shape. It is the shortest way; None where it is not open.
     """
-    of, second = a.dtype, cpu.NULL
+    of, shape, second = a.dtype, a.shape, cpu.NULL
     if not (of is float32 or of is float64) or place.devices or recording.current() is not None:
         return None
     if b is not None:
@@ -206,7 +204,9 @@ def mapped(number: int, a: Array, b: Array | None = None, dtype: DType | None = 
             return None
         second = b._descriptor or b.descriptor
     tensor = cpu.mapped(number, dtype or of, a._descriptor or a.descriptor, second)
-    return None if tensor is None else whole(tensor, a.shape, dtype or of)
+    if tensor is not None and b is not None and b.shape and b.shape != shape:
+        shape = shapes.broadcast(shape, b.shape, "")
+    return None if tensor is None else whole(tensor, shape, dtype or of)
 
 
 def multiplied(a: Array, b: Array, bias: Array | None = None) -> Array | None:

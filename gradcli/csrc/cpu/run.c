@@ -156,29 +156,44 @@ gc_tensor *gc_run_new(int32_t kernel, const gc_tensor *const *tensors, int32_t n
   return result;
 }
 
-/* A tensor repeated to the shape of another; false where it does not fit. */
-static bool repeat_as(gc_tensor *t, const gc_tensor *like) {
-  const int32_t more = like->ndim - t->ndim;
-  if (more < 0)
+/* The shape to which both are repeated; false where they do not fit. */
+static bool shape_of_both(const gc_tensor *a, const gc_tensor *b, gc_tensor *both) {
+  both->ndim = (int32_t)gc_max(a->ndim, b->ndim);
+  if (both->ndim > GC_MAX_DIMS || gc_min(a->ndim, b->ndim) < 0)
     return false;
-  for (int32_t d = like->ndim - 1; d >= 0; d--) {
-    const int64_t size = d < more ? 1 : t->shape[d - more];
-    if (size != like->shape[d] && size != 1)
+  for (int32_t d = 0; d < both->ndim; d++) {
+    const int32_t i = d - both->ndim + a->ndim, j = d - both->ndim + b->ndim;
+    const int64_t m = i < 0 ? 1 : a->shape[i], n = j < 0 ? 1 : b->shape[j];
+    if (m != n && m != 1 && n != 1)
       return false;
-    t->stride[d] = size == like->shape[d] && d >= more ? t->stride[d - more] : 0;
-    t->shape[d] = like->shape[d];
+    both->shape[d] = m == 1 ? n : m;
   }
-  t->ndim = like->ndim;
   return true;
 }
 
+/* A tensor repeated to that shape. */
+static gc_tensor repeated(const gc_tensor *t, const gc_tensor *like) {
+  gc_tensor r = *t;
+  const int32_t more = like->ndim - t->ndim;
+  for (int32_t d = 0; d < like->ndim; d++) {
+    const bool there = d >= more && t->shape[d - more] == like->shape[d];
+    r.stride[d] = there ? t->stride[d - more] : 0;
+    r.shape[d] = like->shape[d];
+  }
+  r.ndim = like->ndim;
+  return r;
+}
+
 gc_tensor *gc_map_new(int32_t kernel, int32_t dtype, const gc_tensor *a, const gc_tensor *b) {
+  if (!b)
+    return gc_run_new(kernel, &a, 1, NULL, 0, NULL, 0, dtype, a->ndim, a->shape);
   last_error = (gc_error){.status = GC_BAD_SHAPE};
-  gc_tensor second = b ? *b : *a;
-  if (b && !repeat_as(&second, a))
+  gc_tensor both;
+  if (!shape_of_both(a, b, &both))
     return NULL;
-  const gc_tensor *const tensors[2] = {a, &second};
-  return gc_run_new(kernel, tensors, b ? 2 : 1, NULL, 0, NULL, 0, dtype, a->ndim, a->shape);
+  const gc_tensor first = repeated(a, &both), second = repeated(b, &both);
+  const gc_tensor *const tensors[2] = {&first, &second};
+  return gc_run_new(kernel, tensors, 2, NULL, 0, NULL, 0, dtype, both.ndim, both.shape);
 }
 
 /* The same elements as a batch of one matrix of these sizes. */

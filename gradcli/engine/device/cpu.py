@@ -131,7 +131,7 @@ def computed(
 
 
 def mapped(number: int, dtype: DType, a: Any, b: Any) -> Any:
-    """The same by an elementwise kernel of this number; b, which may be NULL, is repeated."""
+    """The same by an elementwise kernel of this number; a and b, or NULL, are repeated."""
     return _held(lib.gc_map_new(number, dtype.code, a, b))
 
 

@@ -78,7 +78,7 @@ static void NAME(copy_transposed)(const REAL *in, int64_t si, REAL *out, int64_t
 /* Elements of the same type from any stride to neighbours. */
 static void NAME(copy_span)(const REAL *in, int64_t si, REAL *out, int64_t n) {
   if (si == 1)
-    memcpy(out, in, (size_t)n * sizeof(REAL));
+    gc_copy_line(out, in, n * (int64_t)sizeof(REAL));
   else if (si == -1)
     for (int64_t i = 0; i < n; i++)
       out[i] = in[-i];

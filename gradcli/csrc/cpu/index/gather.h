@@ -257,7 +257,7 @@ static int NAME(plan_index_copy)(const gc_call *call, gc_plan *plan, gc_error *e
 static inline void NAME(copy_row)(const REAL *from, int64_t step, REAL *to, int64_t stride,
                                   int64_t n) {
   if (step == 1 && stride == 1 && n > 4)
-    memcpy(to, from, (size_t)n * sizeof(REAL));
+    gc_copy_line(to, from, n * (int64_t)sizeof(REAL));
   else
     for (int64_t i = 0; i < n; i++)
       to[i * stride] = from[i * step];

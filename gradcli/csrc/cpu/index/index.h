@@ -28,7 +28,8 @@ static void NAME(run_index_select)(const gc_job *job) {
     if (index < 0 || index >= n)
       gc_bad_index(job, 1, row % m, index, n);
     else if (inner > 0)
-      memcpy(y + row * inner, x + (row / m * n + index) * inner, (size_t)inner * sizeof(REAL));
+      gc_copy_line(y + row * inner, x + (row / m * n + index) * inner,
+                   inner * (int64_t)sizeof(REAL));
   }
 }
 
