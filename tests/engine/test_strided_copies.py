@@ -100,3 +100,16 @@ def test_rows_are_rolled_and_padded() -> None:
     inside = engine.nn.functional.pad(x, (2, 3, 1, 2))
     assert inside[1:-2, 2:-3].tolist() == rows
     assert inside.sum().item() == x.sum().item()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "bool_"])
+def test_rows_that_a_task_begins_or_ends_within_are_walked(dtype: str, isa: str) -> None:
+    wide = numbered((5, 41, 311), dtype)
+    views = [wide[:, :, 11:], wide[::2, 3:, :300], wide.transpose(0, 1)[:, 1:, :300]]
+    for x in [*views, wide[:, :1, :300], wide[0, :, :1].expand(41, 300)]:
+        plain = engine.tensor(x.tolist(), dtype=x.dtype)
+        assert x.contiguous().tolist() == plain.tolist()
+        for other in (wide[1, 2, :300], wide[2, : x.shape[-2], 7:8], wide[3, 4, 5:6]):
+            repeated = engine.tensor(other.expand(x.shape).tolist(), dtype=x.dtype)
+            assert (x == other).tolist() == (plain == repeated).tolist()
+            assert (other < x).tolist() == (repeated < plain).tolist()
