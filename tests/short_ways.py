@@ -6,7 +6,12 @@ import pytest
 
 from gradcli.engine.device import cpu
 
-SHORT_WAYS = ("computed", "mapped", "multiplied")  # they make a result where they run the kernel
+SHORT_WAYS = (
+    "computed",
+    "mapped",
+    "multiplied",
+    "picked",
+)  # they make a result where they run the kernel
 
 
 def close_short_ways(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -208,6 +208,7 @@ def test_tensors_are_made_in_few_places() -> None:
         "gradcli/engine/ops/creation/like.py",
         "gradcli/engine/ops/creation/ranges.py",
         "gradcli/engine/ops/elementwise/family.py",  # constants
+        "gradcli/engine/ops/index/indexing.py",  # what is picked where nobody records it
         "gradcli/engine/ops/random/random.py",  # drawn numbers
         "gradcli/engine/ops/sequence/attention.py",  # the composed form: a mask has a gradient
         "gradcli/engine/ops/loss/cross_entropy.py",  # the composed loss, where it gives a gradient

@@ -61,12 +61,16 @@ const gc_error *gc_last_error(void);
 gc_tensor *gc_run_new(int32_t kernel, const gc_tensor *const *tensors, int32_t ntensors,
                       const int64_t *sizes, int32_t nsizes, const double *options, int32_t noptions,
                       int32_t dtype, int32_t ndim, const int64_t *shape);
-/* An elementwise kernel; the result has the shape of a, to which b is repeated. b may be NULL. */
+/* An elementwise kernel; the result has the shape to which a and b are repeated. b may be NULL. */
 gc_tensor *gc_map_new(int32_t kernel, int32_t dtype, const gc_tensor *a, const gc_tensor *b);
 /* The product of a matrix or row with a matrix or column, by the kernel that takes batches of
  * matrices; bias may be NULL. */
 gc_tensor *gc_product_new(int32_t kernel, const gc_tensor *a, const gc_tensor *b,
                           const gc_tensor *bias);
+/* x[indices[0], indices[1], ...] of a contiguous x, by n vectors of places along its first
+ * dimensions, by the kernels flat_index and index_select. */
+gc_tensor *gc_pick_new(int32_t flat, int32_t select, const gc_tensor *x,
+                       const gc_tensor *const *indices, int32_t n);
 int gc_check(const gc_call *call, gc_error *error);
 
 /* What a kernel makes of a call: its phases, and the tasks and scratch of each. */

@@ -141,9 +141,7 @@ class Array:
 
 
 def _empty_lists(shape: Shape) -> list[Any]:
-    if len(shape) == 1:
-        return []
-    return [_empty_lists(shape[1:]) for _ in range(shape[0])]
+    return [_empty_lists(shape[1:]) for _ in range(shape[0])] if len(shape) > 1 else []
 
 
 def run(
@@ -187,7 +185,7 @@ def result(
         else:
             tensor = cpu.computed(kernel, descriptors, sizes, options, shape, dtype)
             if tensor is not None:
-                return _whole(tensor, shape, dtype)
+                return whole(tensor, shape, dtype)
     out = empty(shape, dtype)
     run(kernel, *inputs, out, sizes=sizes, options=options)
     return out
@@ -196,9 +194,9 @@ def result(
 def mapped(number: int, a: Array, b: Array | None = None, dtype: DType | None = None) -> Any:
     """The same of an elementwise kernel of this number on floats of one type.
 
-    b is repeated to a's shape. It is the shortest way; None where it is not open, or does not fit.
+    Both are repeated to one shape. It is the shortest way; None where it is not open.
     """
-    of, second = a.dtype, cpu.NULL
+    of, shape, second = a.dtype, a.shape, cpu.NULL
     if not (of is float32 or of is float64) or place.devices or recording.current() is not None:
         return None
     if b is not None:
@@ -206,7 +204,9 @@ def mapped(number: int, a: Array, b: Array | None = None, dtype: DType | None = 
             return None
         second = b._descriptor or b.descriptor
     tensor = cpu.mapped(number, dtype or of, a._descriptor or a.descriptor, second)
-    return None if tensor is None else _whole(tensor, a.shape, dtype or of)
+    if tensor is not None and b is not None and b.shape and b.shape != shape:
+        shape = shapes.broadcast(shape, b.shape, "")
+    return None if tensor is None else whole(tensor, shape, dtype or of)
 
 
 def multiplied(a: Array, b: Array, bias: Array | None = None) -> Array | None:
@@ -221,10 +221,10 @@ def multiplied(a: Array, b: Array, bias: Array | None = None) -> Array | None:
         b._descriptor or b.descriptor,
         cpu.NULL if bias is None else bias.descriptor,
     )
-    return None if tensor is None else _whole(tensor, (*a.shape[:-1], *b.shape[1:]), dtype)
+    return None if tensor is None else whole(tensor, (*a.shape[:-1], *b.shape[1:]), dtype)
 
 
-def _whole(tensor: Any, shape: Shape, dtype: DType) -> Array:
+def whole(tensor: Any, shape: Shape, dtype: DType) -> Array:
     """The array that a gc_tensor is whose memory goes with it."""
     storage = Storage(tensor.data, tensor.nbytes, None, True, None, tensor)
     return Array(storage, 0, shape, contiguous_strides(shape), dtype, tensor)
@@ -303,7 +303,7 @@ def empty(shape: Shape, dtype: DType) -> Array:
     device = place.fresh() if place.devices else None
     tensor = cpu.new(shape, dtype) if device is None else None
     if tensor is not None:
-        array = _whole(tensor, shape, dtype)
+        array = whole(tensor, shape, dtype)
     else:  # on the CPU: no memory, which this says, or nothing in a shape that no call can hold
         nbytes = shapes.numel(shape) * dtype.size
         storage = cpu.allocate(nbytes) if device is None else device.allocate(nbytes)
@@ -334,9 +334,9 @@ def from_bytes(data: Any, shape: Shape, dtype: DType) -> Array:
 
 def full(shape: Shape, value: float, dtype: DType) -> Array:
     """A fresh array with one value everywhere."""
-    out = empty(shape, dtype)
-    fill(out, value)
-    return out
+    if dtype.is_floating_point:
+        return result("fill", shape=shape, dtype=dtype, options=(value,))
+    return result("fill", shape=shape, dtype=dtype, sizes=(dtype.whole(value),))
 
 
 def writable(array: Array, op: str) -> None:

@@ -264,12 +264,13 @@ class Op(Generic[Result]):
         self, args: Sequence[Any], keywords: dict[str, Any]
     ) -> tuple[list[Tensor | None], dict[str, Any]]:
         """Sort arguments into inputs and options."""
-        if keywords or self._required or len(args) != len(self.inputs):
+        if keywords or self._required or len(args) > len(self.inputs):
             return self._bind_options(args, keywords)
-        for name, value in zip(self.inputs, args, strict=True):
+        inputs = [*args, *[None] * (len(self.inputs) - len(args))]
+        for name, value in zip(self.inputs, inputs, strict=True):
             if not isinstance(value, Tensor):
                 self._input(name, value)
-        return list(args), {}
+        return inputs, {}
 
     def _bind_options(
         self, args: Sequence[Any], keywords: dict[str, Any]

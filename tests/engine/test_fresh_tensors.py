@@ -13,7 +13,7 @@ from gradcli.engine.device.cpu import KERNELS
 from gradcli.engine.device.kernels import ffi, lib
 from gradcli.engine.op import declared_ops
 from gradcli.engine.ops.elementwise.family import BinaryOp, UnaryOp
-from gradcli.errors import DTypeError, ShapeError
+from gradcli.errors import DTypeError, RangeError, ShapeError
 
 ADD = KERNELS["add"]
 
@@ -123,6 +123,43 @@ def test_products_have_one_answer_by_either_way(
     for x, y in zip(short, other, strict=True):
         assert (x.shape, x.stride()) == (y.shape, y.stride())
         assert bytes(x.memoryview()) == bytes(y.memoryview())
+
+
+_KINDS = [engine.float32, engine.float64, engine.int64, engine.int32, engine.uint8, engine.bool_]
+
+
+@pytest.mark.parametrize("dtype", [*_KINDS, engine.bfloat16], ids=str)
+def test_places_pick_the_same_by_either_way(
+    dtype: engine.DType, isa: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = (engine.rand(7, 5, 3, generator=engine.Generator(1)) * 9).to(dtype)
+    far = (engine.rand(400, 90, generator=engine.Generator(1)) * 9).to(dtype)
+    a, b, c = (engine.randint(-n, n, (20_011,), generator=engine.Generator(n)) for n in (7, 5, 3))
+    none, one = engine.zeros(0, dtype=engine.int64), engine.tensor([-1])
+    calls = [(x, (a,)), (x, (a, b)), (x, (a, b, c)), (x, (none, none)), (x, (one, one, one))]
+    calls += [(far, (a * 57, b * 18)), (x.transpose(0, 1), (b, a)), (x[:, :, 1:], (a, b, one))]
+    calls += [(x[:, :0], (a,)), (x[:0], (none,)), (x, (a, b[::1], c.to(engine.int32)))]
+    calls += [(x, (a[::2], b[::2])), (x, (a.reshape(-1, 1), one)), (x, (one[0], b))]
+    short = [x[places] for x, places in calls]
+    close_short_ways(monkeypatch)
+    for (x, places), y in zip(calls, short, strict=True):
+        other = x[places]
+        assert (other.shape, other.stride(), other.dtype) == (y.shape, y.stride(), y.dtype)
+        assert other.tolist() == y.tolist()
+
+
+def test_places_out_of_range_are_refused_by_name(allocated: Callable[[], int]) -> None:
+    x = engine.zeros(7, 5)
+    good, bad = engine.tensor([6, -7, 0]), engine.tensor([4, 0, -6])
+    before = allocated()
+    for source, places, said in [
+        (x, (good, bad), r"index -6 at position 2 is outside -5\.\.4 of dimension 1"),
+        (x[:0], (bad,), r"index 4 at position 0 is outside 0\.\.-1 of dimension 0"),
+        (x, (good, good, good), "3 indices for 2 dimension"),
+    ]:
+        with pytest.raises(RangeError, match=said):
+            source[places]
+    assert allocated() == before
 
 
 def test_products_that_do_not_fit_are_refused_by_name() -> None:

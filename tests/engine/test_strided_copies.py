@@ -76,3 +76,40 @@ def test_where_takes_each_side_of_any_stride(count: int, isa: str) -> None:
             left, right = (s.expand(count).tolist() for s in (one, other))
             expected = [x if t else y for t, x, y in zip(chosen, left, right, strict=True)]
             assert engine.where(truth, one, other).tolist() == expected
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "uint8"])
+def test_lines_of_any_length_are_copied_to_any_place_of_a_page(dtype: str, isa: str) -> None:
+    """Targets a little further in their page than their sources are copied in pieces."""
+    for count in (1, 255, 256, 257, 1024, 1025, 2049, 20_000):
+        x = numbered((count + 4096,), dtype)
+        numbers = x.tolist()
+        for shift in (0, 1, 3, 7, 8, 15, 16, 63, 64, 65, 512, 4095):
+            out = engine.zeros(count + 4096 + 2, dtype=x.dtype)
+            out[shift + 1 : shift + 1 + count].copy_(x[:count])
+            wanted = [0] * (shift + 1) + numbers[:count] + [0] * (4097 - shift)
+            assert out.tolist() == wanted
+        assert engine.roll(x, 3).tolist() == numbers[-3:] + numbers[:-3]
+
+
+def test_rows_are_rolled_and_padded() -> None:
+    x = numbered((9, 1029), "float32")
+    rows = x.tolist()
+    assert engine.roll(x, 3, 1).tolist() == [row[-3:] + row[:-3] for row in rows]
+    assert engine.roll(x, -2, 0).tolist() == rows[2:] + rows[:2]
+    inside = engine.nn.functional.pad(x, (2, 3, 1, 2))
+    assert inside[1:-2, 2:-3].tolist() == rows
+    assert inside.sum().item() == x.sum().item()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "bool_"])
+def test_rows_that_a_task_begins_or_ends_within_are_walked(dtype: str, isa: str) -> None:
+    wide = numbered((5, 41, 311), dtype)
+    views = [wide[:, :, 11:], wide[::2, 3:, :300], wide.transpose(0, 1)[:, 1:, :300]]
+    for x in [*views, wide[:, :1, :300], wide[0, :, :1].expand(41, 300)]:
+        plain = engine.tensor(x.tolist(), dtype=x.dtype)
+        assert x.contiguous().tolist() == plain.tolist()
+        for other in (wide[1, 2, :300], wide[2, : x.shape[-2], 7:8], wide[3, 4, 5:6]):
+            repeated = engine.tensor(other.expand(x.shape).tolist(), dtype=x.dtype)
+            assert (x == other).tolist() == (plain == repeated).tolist()
+            assert (other < x).tolist() == (repeated < plain).tolist()

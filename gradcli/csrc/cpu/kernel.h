@@ -68,6 +68,21 @@ static inline int64_t gc_whole(int64_t n, int64_t unit) {
   return gc_ceil_div(n, unit) * unit;
 }
 
+/* memcpy of a line. Where `to` lies a little further in its page than `from`, AMD's processors take
+ * up to 20 times as long for the one instruction by which C libraries copy long lines. */
+static inline void gc_copy_line(void *to, const void *from, int64_t nbytes) {
+  enum { PAGE = 4096, LITTLE = 64, LONG = 512 };
+  const uintptr_t ahead = ((uintptr_t)to - (uintptr_t)from) % PAGE;
+  int64_t at = 0;
+  if (nbytes >= LONG && ahead > 0 && ahead < LITTLE)
+    for (; at + LITTLE <= nbytes; at += LITTLE) {
+      char piece[LITTLE];
+      memcpy(piece, (const char *)from + at, LITTLE);
+      memcpy((char *)to + at, piece, LITTLE);
+    }
+  memcpy((char *)to + at, (const char *)from + at, (size_t)(nbytes - at));
+}
+
 /* The next multiple of the alignment of scratch. */
 static inline int64_t gc_rounded(int64_t nbytes) {
   return gc_ceil_div(nbytes, 64) * 64;

@@ -156,29 +156,44 @@ gc_tensor *gc_run_new(int32_t kernel, const gc_tensor *const *tensors, int32_t n
   return result;
 }
 
-/* A tensor repeated to the shape of another; false where it does not fit. */
-static bool repeat_as(gc_tensor *t, const gc_tensor *like) {
-  const int32_t more = like->ndim - t->ndim;
-  if (more < 0)
+/* The shape to which both are repeated; false where they do not fit. */
+static bool shape_of_both(const gc_tensor *a, const gc_tensor *b, gc_tensor *both) {
+  both->ndim = (int32_t)gc_max(a->ndim, b->ndim);
+  if (both->ndim > GC_MAX_DIMS || gc_min(a->ndim, b->ndim) < 0)
     return false;
-  for (int32_t d = like->ndim - 1; d >= 0; d--) {
-    const int64_t size = d < more ? 1 : t->shape[d - more];
-    if (size != like->shape[d] && size != 1)
+  for (int32_t d = 0; d < both->ndim; d++) {
+    const int32_t i = d - both->ndim + a->ndim, j = d - both->ndim + b->ndim;
+    const int64_t m = i < 0 ? 1 : a->shape[i], n = j < 0 ? 1 : b->shape[j];
+    if (m != n && m != 1 && n != 1)
       return false;
-    t->stride[d] = size == like->shape[d] && d >= more ? t->stride[d - more] : 0;
-    t->shape[d] = like->shape[d];
+    both->shape[d] = m == 1 ? n : m;
   }
-  t->ndim = like->ndim;
   return true;
 }
 
+/* A tensor repeated to that shape. */
+static gc_tensor repeated(const gc_tensor *t, const gc_tensor *like) {
+  gc_tensor r = *t;
+  const int32_t more = like->ndim - t->ndim;
+  for (int32_t d = 0; d < like->ndim; d++) {
+    const bool there = d >= more && t->shape[d - more] == like->shape[d];
+    r.stride[d] = there ? t->stride[d - more] : 0;
+    r.shape[d] = like->shape[d];
+  }
+  r.ndim = like->ndim;
+  return r;
+}
+
 gc_tensor *gc_map_new(int32_t kernel, int32_t dtype, const gc_tensor *a, const gc_tensor *b) {
+  if (!b)
+    return gc_run_new(kernel, &a, 1, NULL, 0, NULL, 0, dtype, a->ndim, a->shape);
   last_error = (gc_error){.status = GC_BAD_SHAPE};
-  gc_tensor second = b ? *b : *a;
-  if (b && !repeat_as(&second, a))
+  gc_tensor both;
+  if (!shape_of_both(a, b, &both))
     return NULL;
-  const gc_tensor *const tensors[2] = {a, &second};
-  return gc_run_new(kernel, tensors, b ? 2 : 1, NULL, 0, NULL, 0, dtype, a->ndim, a->shape);
+  const gc_tensor first = repeated(a, &both), second = repeated(b, &both);
+  const gc_tensor *const tensors[2] = {&first, &second};
+  return gc_run_new(kernel, tensors, 2, NULL, 0, NULL, 0, dtype, both.ndim, both.shape);
 }
 
 /* The same elements as a batch of one matrix of these sizes. */
@@ -212,5 +227,63 @@ gc_tensor *gc_product_new(int32_t kernel, const gc_tensor *a, const gc_tensor *b
     gc_tensor_free(result);
     return NULL;
   }
+  return result;
+}
+
+/* Vectors of places along the first dimensions of x as one into all of them. */
+static gc_tensor *flat_places(int32_t kernel, const gc_tensor *x, const gc_tensor *const *indices,
+                              int32_t n) {
+  const gc_tensor nothing = {.dtype = GC_I64, .ndim = 1, .stride = {1}};
+  gc_tensor *flat = NULL;
+  for (int32_t d = 0; d < n; d++) {
+    const gc_tensor *const tensors[2] = {flat ? flat : &nothing, indices[d]};
+    gc_tensor *next =
+        gc_run_new(kernel, tensors, 2, &x->shape[d], 1, NULL, 0, GC_I64, 1, &indices[d]->shape[0]);
+    if (flat)
+      gc_tensor_free(flat);
+    if (!next)
+      return NULL;
+    flat = next;
+  }
+  return flat;
+}
+
+/* The same elements, contiguous, as one batch of rows. */
+static gc_tensor as_rows(const gc_tensor *t, int64_t rows, int64_t inner) {
+  gc_tensor batch = *t;
+  const int64_t shape[3] = {1, rows, inner}, stride[3] = {1, inner, 1};
+  batch.ndim = 3;
+  memcpy(batch.shape, shape, sizeof shape);
+  memcpy(batch.stride, stride, sizeof stride);
+  return batch;
+}
+
+gc_tensor *gc_pick_new(int32_t flat, int32_t select, const gc_tensor *x,
+                       const gc_tensor *const *indices, int32_t n) {
+  last_error = (gc_error){.status = GC_BAD_CALL};
+  if (n < 1 || n > x->ndim || !gc_contiguous(x))
+    return NULL;
+  for (int32_t d = 0; d < n; d++)
+    if (indices[d]->ndim != 1 || indices[d]->dtype != GC_I64 ||
+        indices[d]->shape[0] != indices[0]->shape[0])
+      return NULL;
+  int64_t shape[GC_MAX_DIMS] = {indices[0]->shape[0]}, rows = 1, inner = 1;
+  for (int32_t d = 0; d < n; d++)
+    rows *= x->shape[d];
+  for (int32_t d = n; d < x->ndim; d++)
+    inner *= shape[d - n + 1] = x->shape[d];
+  gc_tensor *places = flat_places(flat, x, indices, n);
+  if (!places)
+    return NULL;
+  gc_tensor *result = gc_tensor_new(x->dtype, x->ndim - n + 1, shape);
+  if (result) {
+    const gc_tensor source = as_rows(x, rows, inner), out = as_rows(result, shape[0], inner);
+    const gc_tensor *const tensors[3] = {&source, places, &out};
+    if (run_parts(select, tensors, 3, NULL, NULL, 0, NULL, 0)) {
+      gc_tensor_free(result);
+      result = NULL;
+    }
+  }
+  gc_tensor_free(places);
   return result;
 }

@@ -80,4 +80,23 @@ static inline void gc_walk_advance(gc_walk *w, int64_t span) {
   }
 }
 
+/* How many whole spans, rows of the last two dimensions, lie there one stride apart. */
+static inline int64_t gc_walk_rows(const gc_walk *w, int64_t span) {
+  const int32_t last = w->ndim - 1;
+  if (last == 0 || span != w->shape[last])
+    return 1;
+  return gc_min(w->left / span, w->shape[last - 1] - w->at[last - 1]);
+}
+
+static inline void gc_walk_advance_rows(gc_walk *w, int64_t span, int64_t rows) {
+  const int32_t d = w->ndim - 2;
+  if (rows > 1) {
+    w->left -= (rows - 1) * span;
+    w->at[d] += rows - 1;
+    for (int32_t k = 0; k < w->operands; k++)
+      w->offset[k] += (rows - 1) * w->stride[k][d];
+  }
+  gc_walk_advance(w, span);
+}
+
 #endif

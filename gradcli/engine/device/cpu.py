@@ -131,13 +131,19 @@ def computed(
 
 
 def mapped(number: int, dtype: DType, a: Any, b: Any) -> Any:
-    """The same by an elementwise kernel of this number; b, which may be NULL, is repeated."""
+    """The same by an elementwise kernel of this number; a and b, or NULL, are repeated."""
     return _owned(lib.gc_map_new(number, dtype.code, a, b))
 
 
 def multiplied(a: Any, b: Any, bias: Any) -> Any:
     """The same of a matrix or row with a matrix or column, and a bias or NULL."""
     return _owned(lib.gc_product_new(KERNELS["matmul"], a, b, bias))
+
+
+def picked(x: Any, indices: Sequence[Any]) -> Any:
+    """The same of what vectors of places pick along the first dimensions of x."""
+    numbers = KERNELS["flat_index"], KERNELS["index_select"]
+    return _owned(lib.gc_pick_new(*numbers, x, indices, len(indices)))
 
 
 def borrow(buffer: Any) -> Storage:

@@ -19,6 +19,7 @@ from gradcli.engine.op import Op
 from gradcli.engine.ops.elementwise.arithmetic import add, div, mul, sub
 from gradcli.engine.ops.elementwise.clamp import Limit, clamp
 from gradcli.engine.ops.elementwise.family import matched
+from gradcli.engine.ops.index.index_add import index_copy
 from gradcli.engine.ops.overwrite import overwrite, refuse_view
 from gradcli.engine.sample import Sample, away_from, index, positive, sample, wrong
 from gradcli.engine.shape import broadcast
@@ -30,7 +31,6 @@ SAME_SHAPE = [
     "cumprod",
     "cumsum",
     "index_add",
-    "index_copy",
     "index_fill",
     "masked_fill",
     "masked_scatter",
@@ -240,6 +240,12 @@ def _enter(name: str, samples: Sequence[Sample]) -> None:
         refuse_recorded(f"{name}_", input, *args, *keywords.values())
         return overwrite(f"{name}_", input, plain(input, *args, **keywords))
 
+    _declare_like(name, samples, write)
+
+
+def _declare_like(name: str, samples: Sequence[Sample], write: Callable[..., Tensor]) -> None:
+    """What writes the result of an op over its input takes what the op takes."""
+    plain = OPS[name]
     hints = plain.hints if isinstance(plain, Op) else hints_of(plain)
     first = next(iter(signature(plain).parameters))
     write.__dict__["__wrapped__"] = plain  # it is called in the same way, but on a Tensor
@@ -248,6 +254,14 @@ def _enter(name: str, samples: Sequence[Sample]) -> None:
     function(f"{name}_", samples=samples, why=IN_PLACE)(write)
 
 
+def _index_copy_(input: Tensor, *args: Any, **named: Any) -> Tensor:
+    refuse_recorded("index_copy_", input, *args, *named.values())
+    if index_copy.over(input, *args, **named):
+        return input
+    return overwrite("index_copy_", input, index_copy(input, *args, **named))
+
+
+_declare_like("index_copy", index_copy.samples, _index_copy_)
 for _name in (*OF_ONE, *OF_TWO, *SAME_SHAPE):
     _enter(_name, _samples_of(_name))
 for _name in PRODUCTS:

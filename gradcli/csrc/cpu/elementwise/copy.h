@@ -78,7 +78,7 @@ static void NAME(copy_transposed)(const REAL *in, int64_t si, REAL *out, int64_t
 /* Elements of the same type from any stride to neighbours. */
 static void NAME(copy_span)(const REAL *in, int64_t si, REAL *out, int64_t n) {
   if (si == 1)
-    memcpy(out, in, (size_t)n * sizeof(REAL));
+    gc_copy_line(out, in, n * (int64_t)sizeof(REAL));
   else if (si == -1)
     for (int64_t i = 0; i < n; i++)
       out[i] = in[-i];
@@ -94,21 +94,22 @@ static void NAME(copy_span)(const REAL *in, int64_t si, REAL *out, int64_t n) {
  * elements are neighbours in the input along the dimension before are transposed in tiles. */
 static void NAME(copy_same)(const gc_tensor *t, gc_walk *w) {
   const int32_t last = w->ndim - 1;
-  const int64_t columns = w->shape[last], si = w->stride[0][last];
-  const bool transposed = last > 0 && si != 0 && si != 1 && w->stride[0][last - 1] == 1;
-  for (int64_t n; (n = gc_walk_span(w)) > 0; gc_walk_advance(w, n)) {
-    const REAL *in = (const REAL *)gc_first(&t[0]) + w->offset[0];
-    REAL *out = (REAL *)gc_first(&t[1]) + w->offset[1];
-    int64_t rows = 1;
-    if (transposed && n == columns)
-      rows = gc_min(w->left / columns, w->shape[last - 1] - w->at[last - 1]);
-    if (rows == 1) {
-      NAME(copy_span)(in, si, out, n);
-      continue;
-    }
-    NAME(copy_transposed)(in, si, out, w->stride[1][last - 1], rows, columns);
-    for (int64_t row = 1; row < rows; row++)
-      gc_walk_advance(w, n);
+  const int64_t si = w->stride[0][last];
+  const int64_t next_in = last > 0 ? w->stride[0][last - 1] : 0;
+  const int64_t next_out = last > 0 ? w->stride[1][last - 1] : 0;
+  const bool transposed = last > 0 && si != 0 && si != 1 && next_in == 1;
+  const REAL *const first_in = (const REAL *)gc_first(&t[0]);
+  REAL *const first_out = (REAL *)gc_first(&t[1]);
+  for (int64_t n; (n = gc_walk_span(w)) > 0;) {
+    const REAL *in = first_in + w->offset[0];
+    REAL *out = first_out + w->offset[1];
+    const int64_t rows = gc_walk_rows(w, n);
+    if (transposed && rows > 1)
+      NAME(copy_transposed)(in, si, out, next_out, rows, n);
+    else
+      for (int64_t row = 0; row < rows; row++)
+        NAME(copy_span)(in + row * next_in, si, out + row * next_out, n);
+    gc_walk_advance_rows(w, n, rows);
   }
 }
 

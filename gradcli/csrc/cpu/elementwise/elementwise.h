@@ -28,10 +28,19 @@ static void NAME(run_binary)(const gc_job *job) {
   for (int32_t k = 0; k < inputs; k++)
     o.in_step[k] = w.stride[k][w.ndim - 1];
   o.out_step = w.stride[inputs][w.ndim - 1];
-  for (int64_t n; (n = gc_walk_span(&w)) > 0; gc_walk_advance(&w, n)) {
+  const int32_t above = w.ndim > 1 ? w.ndim - 2 : 0;
+  for (int64_t n; (n = gc_walk_span(&w)) > 0;) {
+    const int64_t rows = gc_walk_rows(&w, n);
     for (int32_t k = 0; k < inputs; k++)
       o.in[k] = (const REAL *)gc_first(&t[k]) + w.offset[k];
     o.out = (char *)gc_first(&t[inputs]) + w.offset[inputs] * out_size;
     span->run(&o, n);
+    for (int64_t row = 1; row < rows; row++) {
+      for (int32_t k = 0; k < inputs; k++)
+        o.in[k] = (const REAL *)o.in[k] + w.stride[k][above];
+      o.out = (char *)o.out + w.stride[inputs][above] * out_size;
+      span->run(&o, n);
+    }
+    gc_walk_advance_rows(&w, n, rows);
   }
 }

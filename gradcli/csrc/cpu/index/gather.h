@@ -66,6 +66,16 @@ static NAME(put_cut) NAME(put_cut_of)(const gc_tensor *out, int64_t m) {
   return c;
 }
 
+/* Whether so few of n numbers are added to that to carry all of them in double takes longer. */
+static inline bool NAME(few_sums)(int64_t inner, int64_t n, int64_t m) {
+  return inner == 1 && m <= n / 8;
+}
+
+/* A hash table for the sums of m positions has 2^bits slots. */
+static inline int NAME(slot_bits)(int64_t m) {
+  return 65 - __builtin_clzll((unsigned long long)(m | 1));
+}
+
 enum { NAME(PUT), NAME(PUT_SUM), NAME(PUT_PRODUCT), NAME(PUT_MAX), NAME(PUT_MIN), NAME(PUT_WAYS) };
 
 /* x (outer, n, inner), index (outer, m, inner), source like the index -> y: x, in which element
@@ -77,8 +87,11 @@ static int NAME(plan_scatter)(const gc_call *call, gc_plan *plan, gc_error *erro
   if (gc_numel(y) == 0)
     return gc_plan_simple(plan, 0);
   const NAME(put_cut) c = NAME(put_cut_of)(y, call->tensors[1].shape[1]);
+  const int64_t n = y->shape[1], m = call->tensors[1].shape[1];
   if (call->sizes[0] == NAME(PUT_SUM))
-    plan->worker_bytes = c.width * y->shape[1] * (int64_t)sizeof(double);
+    plan->worker_bytes = NAME(few_sums)(y->shape[2], n, m)
+                             ? (int64_t)(sizeof(int64_t) + sizeof(double)) << NAME(slot_bits)(m)
+                             : c.width * n * (int64_t)sizeof(double);
   return gc_plan_simple(plan, c.tasks);
 }
 
@@ -103,6 +116,32 @@ static inline REAL NAME(put_times)(REAL a, REAL b) {
 #define PUT_TIMES NAME(put_times)
 #define PUT_OVER(a, ORDER, b) ((b)ORDER(a))
 #endif
+
+/* Adds to few of n numbers: each sum has a slot of a hash table, from its first number on. */
+static void NAME(put_few)(const gc_job *job, const int64_t *index, const REAL *source, REAL *y,
+                          int64_t first, int64_t n, int64_t m) {
+  const int bits = NAME(slot_bits)(m);
+  const int64_t slots = (int64_t)1 << bits;
+  int64_t *row_of = job->own;
+  NAME(put_sum) *sum = (NAME(put_sum) *)(row_of + slots);
+  memset(row_of, 0xFF, (size_t)slots * sizeof *row_of); /* -1 everywhere */
+  for (int64_t j = 0; j < m; j++) {
+    const int64_t row = index[j];
+    if (row < 0 || row >= n) {
+      gc_bad_index(job, 1, first + j, row, n);
+      continue;
+    }
+    uint64_t slot = ((uint64_t)row * 0x9E3779B97F4A7C15u) >> (64 - bits);
+    while (row_of[slot] != row && row_of[slot] >= 0)
+      slot = (slot + 1) & (uint64_t)(slots - 1);
+    const NAME(put_sum) before = row_of[slot] < 0 ? (NAME(put_sum))y[row] : sum[slot];
+    row_of[slot] = row;
+    sum[slot] = PUT_ADD(before, source[j]);
+  }
+  for (int64_t slot = 0; slot < slots; slot++)
+    if (row_of[slot] >= 0)
+      y[row_of[slot]] = (REAL)sum[slot];
+}
 
 /* One tile: for each row of indices, and each column, `join` with the element `to` stands for. */
 #define PUT_EACH(target, join)                                                                     \
@@ -131,6 +170,10 @@ static void NAME(put_tile)(const gc_job *job, const int64_t *index, const REAL *
   const int64_t n = t[3].shape[1], inner = t[3].shape[2], m = t[1].shape[1];
   switch (job->call->sizes[0]) {
   case NAME(PUT_SUM): {
+    if (NAME(few_sums)(inner, n, m)) {
+      NAME(put_few)(job, index, source, y, first, n, m);
+      break;
+    }
     NAME(put_sum) *sum = job->own;
     const int64_t rows = width == inner ? 1 : n, columns = width == inner ? n * width : width;
     for (int64_t row = 0; row < rows; row++)
@@ -182,21 +225,39 @@ static void NAME(run_scatter)(const gc_job *job) {
   }
 }
 
+/* How index_copy cuts y: into tiles of columns, and those into stripes of rows. Each stripe looks
+ * at all indices, so that only wide ones have several. */
+typedef struct {
+  int64_t tiles, stripes, height;
+} NAME(copy_cut);
+
+static NAME(copy_cut) NAME(copy_cut_of)(const gc_tensor *y, int64_t m) {
+  enum { WIDE = 8 * GC_WIDTH, STRIPES = 16 };
+  const int64_t n = y->shape[1], width = gc_min(WIDE, y->shape[2]);
+  NAME(copy_cut) c = {.tiles = gc_ceil_div(y->shape[2], WIDE)};
+  const int64_t wanted = gc_min(gc_min(STRIPES, width / STRIPES), (n + m) / (GC_BLOCK / width));
+  c.height = gc_ceil_div(n, gc_max(1, wanted));
+  c.stripes = gc_ceil_div(n, c.height);
+  return c;
+}
+
 /* x (outer, n, inner), indices (m), source (outer, m, inner) -> y: x, with row indices[j] replaced
- * by row j of the source, in the order of j; any strides. Where y is x, the rest is not touched. */
+ * by row j of the source, in the order of j; any strides. Where y is x, the rest is not touched,
+ * and nothing where an index is bad. */
 static int NAME(plan_index_copy)(const gc_call *call, gc_plan *plan, gc_error *error) {
   const gc_tensor *y = &call->tensors[3];
   (void)error;
   if (gc_numel(y) == 0)
     return gc_plan_simple(plan, 0);
-  return gc_plan_simple(plan, y->shape[0] * gc_ceil_div(y->shape[2], 8 * GC_WIDTH));
+  const NAME(copy_cut) c = NAME(copy_cut_of)(y, call->tensors[1].shape[0]);
+  return gc_plan_simple(plan, y->shape[0] * c.tiles * c.stripes);
 }
 
 /* Elements of one row, of any strides. */
 static inline void NAME(copy_row)(const REAL *from, int64_t step, REAL *to, int64_t stride,
                                   int64_t n) {
   if (step == 1 && stride == 1 && n > 4)
-    memcpy(to, from, (size_t)n * sizeof(REAL));
+    gc_copy_line(to, from, n * (int64_t)sizeof(REAL));
   else
     for (int64_t i = 0; i < n; i++)
       to[i * stride] = from[i * step];
@@ -204,25 +265,42 @@ static inline void NAME(copy_row)(const REAL *from, int64_t step, REAL *to, int6
 
 static void NAME(run_index_copy)(const gc_job *job) {
   const gc_tensor *t = job->call->tensors, *x = &t[0], *source = &t[2], *y = &t[3];
-  const int64_t tiles = gc_ceil_div(y->shape[2], 8 * GC_WIDTH), m = t[1].shape[0];
-  const int64_t outer = job->task / tiles, column = job->task % tiles * 8 * GC_WIDTH;
-  const int64_t width = gc_min(8 * GC_WIDTH, y->shape[2] - column), n = y->shape[1];
+  const int64_t m = t[1].shape[0], n = y->shape[1];
+  const NAME(copy_cut) c = NAME(copy_cut_of)(y, m);
+  const int64_t outer = job->task / c.stripes / c.tiles;
+  const int64_t column = job->task / c.stripes % c.tiles * 8 * GC_WIDTH;
+  const int64_t width = gc_min(8 * GC_WIDTH, y->shape[2] - column);
+  const int64_t top = job->task % c.stripes * c.height, end = gc_min(n, top + c.height);
   const int64_t *indices = (const int64_t *)gc_first(&t[1]);
   const REAL *old = (const REAL *)gc_first(x) + outer * x->stride[0] + column * x->stride[2];
   REAL *out = (REAL *)gc_first(y) + outer * y->stride[0] + column * y->stride[2];
-  for (int64_t row = 0; row < n && old != out; row++)
+  for (int64_t row = top; row < end && old != out; row++)
     NAME(copy_row)(old + row * x->stride[1], x->stride[2], out + row * y->stride[1], y->stride[2],
                    width);
   if (m == 0)
     return;
+  if (!NAME(all_below)(indices, m, n)) {
+    for (int64_t j = 0; j < m; j++)
+      if (indices[j] < 0 || indices[j] >= n)
+        gc_bad_index(job, 1, j, indices[j], n);
+    return;
+  }
   const REAL *from =
       (const REAL *)gc_first(source) + outer * source->stride[0] + column * source->stride[2];
   for (int64_t j = 0; j < m; j++)
-    if (indices[j] < 0 || indices[j] >= n)
-      gc_bad_index(job, 1, j, indices[j], n);
-    else
+    if (indices[j] >= top && indices[j] < end)
       NAME(copy_row)(from + j * source->stride[1], source->stride[2],
                      out + indices[j] * y->stride[1], y->stride[2], width);
+}
+
+/* The same of indices of which negative ones count from the end. */
+static inline bool NAME(all_within)(const int64_t *index, int64_t count, int64_t n) {
+  uint64_t largest = 0;
+  for (int64_t i = 0; i < count; i++) {
+    const uint64_t distance = (uint64_t)(index[i] < 0 ? ~index[i] : index[i]);
+    largest = distance > largest ? distance : largest;
+  }
+  return largest < (uint64_t)n;
 }
 
 /* Indices (m) into several dimensions become one into all: y = before * sizes[0] + index, with
@@ -240,6 +318,13 @@ static void NAME(run_flat_index)(const gc_job *job) {
   const int64_t *before = t[0].shape[0] ? (const int64_t *)gc_first(&t[0]) : NULL;
   const int64_t *index = (const int64_t *)gc_first(&t[1]);
   int64_t *y = (int64_t *)gc_first(&t[2]);
+  if (NAME(all_within)(index + first, end - first, size)) {
+    for (int64_t i = first; i < end; i++)
+      y[i] = index[i] + (index[i] < 0 ? size : 0);
+    for (int64_t i = first; before && i < end; i++)
+      y[i] = (int64_t)((uint64_t)before[i] * (uint64_t)size + (uint64_t)y[i]);
+    return;
+  }
   for (int64_t i = first; i < end; i++) {
     y[i] = 0;
     if (index[i] < -size || index[i] >= size)

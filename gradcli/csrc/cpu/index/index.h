@@ -17,12 +17,19 @@ static void NAME(run_index_select)(const gc_job *job) {
   const REAL *x = (const REAL *)gc_first(&t[0]);
   const int64_t *indices = (const int64_t *)gc_first(&t[1]);
   REAL *y = (REAL *)gc_first(&t[2]);
-  for (int64_t row = job->task * rows; row < end; row++) {
+  const int64_t begin = job->task * rows;
+  if (inner == 1 && t[2].shape[0] == 1 && NAME(all_below)(indices + begin, end - begin, n)) {
+    for (int64_t row = begin; row < end; row++)
+      y[row] = x[indices[row]];
+    return;
+  }
+  for (int64_t row = begin; row < end; row++) {
     const int64_t index = indices[row % m];
     if (index < 0 || index >= n)
       gc_bad_index(job, 1, row % m, index, n);
     else if (inner > 0)
-      memcpy(y + row * inner, x + (row / m * n + index) * inner, (size_t)inner * sizeof(REAL));
+      gc_copy_line(y + row * inner, x + (row / m * n + index) * inner,
+                   inner * (int64_t)sizeof(REAL));
   }
 }
 

@@ -37,12 +37,13 @@ typedef struct {
   bool ignored;
 } NAME(sample);
 
-/* Row `row` of the call; reports a target that is no class. */
-static NAME(sample) NAME(sample_of)(const gc_job *job, int64_t row) {
+/* Row `row` of the call, the `j`-th of `outer`; reports a target that is no class. */
+static inline NAME(sample)
+    NAME(sample_of)(const gc_job *job, int64_t row, int64_t outer, int64_t j) {
   const gc_tensor *t = job->call->tensors;
   const int64_t inner = t[0].shape[2], classes = t[0].shape[1];
   NAME(sample) s = {.row = row, .classes = classes, .stride = inner};
-  s.x = (const REAL *)gc_first(&t[0]) + row / inner * classes * inner + row % inner;
+  s.x = (const REAL *)gc_first(&t[0]) + outer * classes * inner + j;
   s.weight = t[2].shape[0] ? (const REAL *)gc_first(&t[2]) : NULL;
   s.target = ((const int64_t *)gc_first(&t[1]))[row];
   s.ignored = s.target == job->call->sizes[1];
@@ -51,6 +52,18 @@ static NAME(sample) NAME(sample_of)(const gc_job *job, int64_t row) {
     s.ignored = true;
   }
   return s;
+}
+
+/* The largest logit of a row, and the logarithm of its sum of exponentials. */
+static void NAME(log_sum_of)(NAME(sample) * s, REAL *own) {
+  const NAME(rows) one = {.n = s->classes, .stride = 1, .width = 1};
+  const REAL *x = s->stride == 1 ? s->x : own;
+  double exponentials;
+  for (int64_t i = 0; s->stride != 1 && i < s->classes; i++)
+    own[i] = s->x[i * s->stride];
+  NAME(tops_of_rows)(x, one, &s->top);
+  NAME(exp_rows)(x, own, one, &s->top, &exponentials);
+  s->log_sum = (REAL)log(exponentials);
 }
 
 static inline double NAME(weight_of)(const NAME(sample) * s, int64_t class) {
@@ -62,14 +75,24 @@ static inline double NAME(surprise)(const NAME(sample) * s, int64_t class) {
   return (double)s->log_sum - ((double)s->x[class * s->stride] - (double)s->top);
 }
 
+/* The sum of that over all classes, each by its weight. */
+static double NAME(surprises)(const NAME(sample) * s) {
+  if (s->weight || s->stride != 1) {
+    GC_SUM(all, s->classes, i, NAME(weight_of)(s, i) * NAME(surprise)(s, i));
+    return all;
+  }
+  const REAL *x = s->x; /* the loop that vectorises */
+  const double log_sum = (double)s->log_sum, top = (double)s->top;
+  GC_SUM(all, s->classes, i, log_sum - ((double)x[i] - top));
+  return all;
+}
+
 static double NAME(loss_of)(const NAME(sample) * s, double smoothing) {
   double loss = 0;
   if (smoothing < 1)
     loss = (1 - smoothing) * NAME(weight_of)(s, s->target) * NAME(surprise)(s, s->target);
-  if (smoothing > 0) {
-    GC_SUM(all, s->classes, i, NAME(weight_of)(s, i) * NAME(surprise)(s, i));
-    loss += smoothing / (double)s->classes * all;
-  }
+  if (smoothing > 0)
+    loss += smoothing / (double)s->classes * NAME(surprises)(s);
   return loss;
 }
 
@@ -91,19 +114,17 @@ static void NAME(run_cross_entropy)(const gc_job *job) {
     return;
   }
   const int64_t end = gc_min(rows, (job->task + 1) * GC_ROWS);
-  for (int64_t row = job->task * GC_ROWS; row < end; row++) {
-    NAME(sample) s = NAME(sample_of)(job, row);
-    if (!job->call->sizes[2] && s.classes) {
-      const NAME(rows) one = {.n = s.classes, .stride = 1, .width = 1};
-      double exponentials;
-      for (int64_t i = 0; i < s.classes; i++)
-        own[i] = s.x[i * s.stride];
-      NAME(tops_of_rows)(own, one, &s.top);
-      NAME(exp_rows)(own, own, one, &s.top, &exponentials);
-      s.log_sum = (REAL)log(exponentials);
+  int64_t row = job->task * GC_ROWS, outer = row / inner, j = row % inner;
+  for (; row < end; row++) {
+    NAME(sample) s = NAME(sample_of)(job, row, outer, j);
+    if (!job->call->sizes[2] && s.classes)
+      NAME(log_sum_of)(&s, own);
+    stats[outer * 2 * inner + j] = s.top;
+    stats[outer * 2 * inner + inner + j] = s.log_sum;
+    if (++j == inner) {
+      j = 0;
+      outer++;
     }
-    stats[row / inner * 2 * inner + row % inner] = s.top;
-    stats[row / inner * 2 * inner + inner + row % inner] = s.log_sum;
     const double of_row = s.ignored ? 0 : NAME(loss_of)(&s, job->call->options[0]);
     if (reduction == GC_NONE)
       loss[row] = (REAL)of_row;
@@ -127,21 +148,26 @@ static void NAME(cross_entropy_slope)(const NAME(sample) * s, double scale, doub
   const double hit = (1 - smoothing) * NAME(weight_of)(s, s->target);
   const double rest = smoothing / (double)s->classes;
   double sum = hit;
-  if (smoothing > 0) {
+  if (smoothing > 0 && s->weight) {
     GC_SUM(weights, s->classes, i, NAME(weight_of)(s, i));
     sum += rest * weights;
-  }
+  } else if (smoothing > 0)
+    sum += rest * (double)s->classes;
   const REAL of_softmax = (REAL)(scale * sum);
-  if (from_logs)
+  const REAL each = smoothing > 0 && !s->weight ? (REAL)(scale * rest) : 0;
+  if (from_logs && s->stride == 1)
     for (int64_t i = 0; i < s->classes; i++)
-      out[i * s->stride] = 0;
+      out[i] = 0 - each;
+  else if (from_logs)
+    for (int64_t i = 0; i < s->classes; i++)
+      out[i * s->stride] = 0 - each;
   else if (s->stride == 1) /* the loop that vectorises */
     for (int64_t i = 0; i < s->classes; i++)
-      out[i] = of_softmax * m_exp(s->x[i] - s->top - s->log_sum);
+      out[i] = of_softmax * m_exp(s->x[i] - s->top - s->log_sum) - each;
   else
     for (int64_t i = 0; i < s->classes; i++)
-      out[i * s->stride] = of_softmax * m_exp(s->x[i * s->stride] - s->top - s->log_sum);
-  if (smoothing > 0)
+      out[i * s->stride] = of_softmax * m_exp(s->x[i * s->stride] - s->top - s->log_sum) - each;
+  if (smoothing > 0 && s->weight)
     for (int64_t i = 0; i < s->classes; i++)
       out[i * s->stride] -= (REAL)(scale * rest * NAME(weight_of)(s, i));
   out[s->target * s->stride] -= (REAL)(scale * hit);
@@ -155,7 +181,7 @@ static void NAME(run_cross_entropy_backward)(const gc_job *job) {
   const double total = (double)((const REAL *)gc_first(&t[4]))[0];
   for (int64_t row = job->task * GC_ROWS; row < end; row++) {
     const int64_t outer = row / inner, j = row % inner;
-    NAME(sample) s = NAME(sample_of)(job, row);
+    NAME(sample) s = NAME(sample_of)(job, row, outer, j);
     REAL *out = (REAL *)gc_first(&t[6]) + outer * classes * inner + j;
     if (s.ignored) {
       for (int64_t i = 0; i < classes; i++)

@@ -217,7 +217,7 @@ def _as(value: Any, dtype: DType) -> Tensor:
     return Tensor(scalar(value, dtype))
 
 
-def _is_watched(asks: object) -> bool:
+def is_watched(asks: object) -> bool:
     """Whether an observer is told of a call, or backward needs it."""
     return observing.current() is not None or (asks is not None and graph.recording())
 
@@ -229,7 +229,7 @@ class UnaryOp(Op[Tensor]):
         """The op on its input."""
         if len(args) == 1 and not keywords and isinstance(args[0], Tensor):
             x = args[0]
-            if not _is_watched(x.node or x.leaf):
+            if not is_watched(x.node or x.leaf):
                 y = mapped(KERNELS[self.name], x.array)
                 if y is not None:
                     return Tensor(y)
@@ -263,7 +263,7 @@ class BinaryOp(Op[Tensor]):
                 asks, operand = a.node or a.leaf, scalar(b, array.dtype)
             else:
                 return super().__call__(*args)
-            if not _is_watched(asks):
+            if not is_watched(asks):
                 dtype = dtypes.bool_ if self.truth else None
                 y = mapped(KERNELS[self.name], array, operand, dtype)
                 if y is not None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shape_rules
-from gradcli.engine.array import Array, empty, full, run, scalar
+from gradcli.engine.array import Array, empty, full, run, scalar, writable
 from gradcli.engine.composite import function
 from gradcli.engine.kind import Operand
 from gradcli.engine.op import declare_op
@@ -28,6 +30,8 @@ from gradcli.engine.sample import sample, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, RangeError, ShapeError
+
+Lines = tuple[int, int, int]
 
 
 def _fitting(name: str, x: Array, index: Array, source: Shape, dim: int) -> int:
@@ -126,17 +130,40 @@ def last_of(places: Array, n: int) -> Array:
 
 def _index_copy(x: Array, index: Array, source: Array, *, dim: int) -> Array:
     """The input with the slices that index names replaced by those of source; the last stays."""
-    d = _fitting("index_copy", x, index, source.shape, dim)
-    _same_type("index_copy", x, source)
-    lines = along(x.shape, (d,)).lines
-    rows = source.contiguous().reshape((lines[0], index.numel, lines[2]))
-    places = whole_indices("index_copy", index).reshape((index.numel,))
+    lines, places, rows = _rows_for(x, index, source, dim)
     out = empty(lines, x.dtype)
     put_rows("index_copy", x.contiguous().reshape(lines), places, rows, out)
     return out.reshape(x.shape)
 
 
-index_copy = OptionSecond(
+def _rows_for(x: Array, index: Array, source: Array, dim: int) -> tuple[Lines, Array, Array]:
+    """X as (outer, n, inner), the places along n, and what is put there."""
+    d = _fitting("index_copy", x, index, source.shape, dim)
+    _same_type("index_copy", x, source)
+    lines, count = along(x.shape, (d,)).lines, index.numel
+    places = whole_indices("index_copy", index).reshape((count,))
+    return lines, places, source.reshape((lines[0], count, lines[2]))
+
+
+class IndexCopyOp(OptionSecond):
+    """index_copy, which may also write into its input at once."""
+
+    def over(self, *args: Any, **named: Any) -> bool:
+        """The result written over the input; False where a copy is in the way: nothing is done."""
+        (input, index, source), options = self._bind(args, named)
+        assert input is not None and index is not None and source is not None
+        x = input.array
+        lines, places, values = _rows_for(x, index.array, source.array, options["dim"])
+        if not x.is_contiguous() or values.storage is x.storage:
+            return False
+        writable(x, "copy_")
+        rows = x.reshape(lines)
+        put_rows("index_copy", rows, places, values, rows)
+        x.storage.version += 1
+        return True
+
+
+index_copy = IndexCopyOp(
     _index_copy,
     name="index_copy",
     saves="index",

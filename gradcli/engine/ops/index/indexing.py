@@ -13,9 +13,13 @@ from typing import Any
 
 from gradcli.dataclass import dataclass
 from gradcli.engine import dtype as dtypes
+from gradcli.engine import recording
 from gradcli.engine import shape as shapes
+from gradcli.engine.array import whole
 from gradcli.engine.composite import function
+from gradcli.engine.device import cpu, place
 from gradcli.engine.ops.creation.creation import tensor
+from gradcli.engine.ops.elementwise.family import is_watched
 from gradcli.engine.ops.index.index_select import counted, index_select
 from gradcli.engine.ops.index.masks import true_places
 from gradcli.engine.ops.index.slices import getitem
@@ -150,8 +154,33 @@ def flat_positions(name: str, picks: Sequence[Pick]) -> tuple[Tensor, Shape]:
 )
 def getitem_by_tensor(input: Tensor, index: Any) -> Tensor:
     """Part of a tensor by index tensors, masks and lists, beside slices and numbers; a copy."""
+    at_once = _at_once(input, index if isinstance(index, tuple) else (index,))
+    if at_once is not None:
+        return at_once
     plan = planned("getitem", input.shape, index)
     return taken(plan, plan.view(input)) if plan.picks else plan.view(input).clone()
+
+
+def _at_once(x: Tensor, parts: tuple[object, ...]) -> Tensor | None:
+    """What vectors of places along the first dimensions pick, where nobody must see how.
+
+    None for all else, and for what is refused.
+    """
+    if place.devices or cpu.looking or recording.current() is not None:
+        return None
+    if is_watched(x.node or x.leaf):
+        return None
+    array, indices = x.array, []
+    for part in parts:
+        if type(part) is not Tensor or part.array.dtype is not dtypes.int64:
+            return None
+        indices.append(part.array)
+    picked = None
+    if array.dtype is not dtypes.bfloat16:  # which is widened
+        picked = cpu.picked(array.descriptor, [index.descriptor for index in indices])
+    if picked is None:
+        return None
+    return Tensor(whole(picked, (*indices[0].shape, *array.shape[len(indices) :]), array.dtype))
 
 
 def taken(plan: Plan, view: Tensor) -> Tensor:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any
 
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import graph, table
 from gradcli.engine import shape as shapes
-from gradcli.engine.array import Array, empty, nothing, run
+from gradcli.engine.array import Array, empty, nothing, result
 from gradcli.engine.op import Op, declare_op, op
 from gradcli.engine.ops.along import Along, along, floats, match
 from gradcli.engine.ops.creation.creation import tensor
@@ -42,9 +42,10 @@ def _classes(name: str, x: Array, target: Array, weight: Array | None) -> Along:
     return along(x.shape, (at,))
 
 
-def _run(name: str, kernel: str, *arrays: Array, sizes: Sequence[int], smooth: float) -> None:
+def _named(name: str, call: Callable[[], Array]) -> Array:
+    """A result whose kernel names a bad target as that of this op."""
     try:
-        run(kernel, *arrays, sizes=sizes, options=(smooth,))
+        return call()
     except RangeError as error:
         said = error.message.replace("cross_entropy: index", f"{name}: target")
         raise RangeError(said) from None
@@ -74,11 +75,11 @@ def _loss(
     mode, (outer, _, inner) = reduction_code(name, reduction), lines.lines
     loss = lines.empty(x.dtype) if mode == 0 else empty((1,), x.dtype)
     dtype = x.dtype.computed
-    stats, total = empty((outer, 2, inner), dtype), empty((1,), dtype)
-    labels = _labels(lines, target)
+    stats, labels = empty((outer, 2, inner), dtype), _labels(lines, target)
     sizes = (mode, ignore_index, int(name == "nll_loss"))
-    inputs = lines.fold(x), labels, _weights(weight, x)
-    _run(name, "cross_entropy", *inputs, loss, stats, total, sizes=sizes, smooth=smooth)
+    arrays = lines.fold(x), labels, _weights(weight, x), loss, stats
+    about: dict[str, Any] = {"shape": (1,), "dtype": dtype, "sizes": sizes, "options": (smooth,)}
+    total = _named(name, lambda: result("cross_entropy", *arrays, **about))
     return loss.reshape(target.shape if mode == 0 else ()), stats, total
 
 
@@ -96,13 +97,14 @@ def _loss_slope(
 ) -> Array:
     lines = _classes(name, x, target, weight)
     mode = reduction_code(name, reduction)
-    out = lines.whole(x.dtype)
     grad = lines.fold_result(grad) if mode == 0 else grad.contiguous().reshape((1,))
     labels = _labels(lines, target)
     sizes = (mode, ignore_index, int(name == "nll_loss"))
     inputs = lines.fold(x), labels, _weights(weight, x), stats, total, grad
-    _run(name, "cross_entropy_backward", *inputs, out, sizes=sizes, smooth=smooth)
-    return lines.unfold(out)
+    about: dict[str, Any] = {"shape": lines.lines, "dtype": x.dtype, "sizes": sizes}
+    return lines.unfold(
+        _named(name, lambda: result("cross_entropy_backward", *inputs, **about, options=(smooth,)))
+    )
 
 
 def _one_by_one(

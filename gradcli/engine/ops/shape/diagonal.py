@@ -22,13 +22,22 @@ from gradcli.errors import ShapeError
 
 def _diagonal_view(x: Array, offset: int, a: int, b: int) -> Array:
     """The view whose last dimension walks x along dimensions a and b at once."""
-    down, right = max(0, -offset), max(0, offset)
-    count = max(0, min(x.shape[a] - down, x.shape[b] - right))
-    others = [d for d in range(x.ndim) if d not in (a, b)]
-    begin = down * x.strides[a] + right * x.strides[b] if count and x.numel else 0
-    shape = (*(x.shape[d] for d in others), count)
-    strides = (*(x.strides[d] for d in others), x.strides[a] + x.strides[b])
+    shape, strides, begin = _walk_along(x.shape, x.strides, offset, a, b)
     return x.view(shape, strides, x.offset + begin)
+
+
+@shape_rules.remembered
+def _walk_along(
+    shape: Shape, strides: Shape, offset: int, a: int, b: int
+) -> tuple[Shape, Shape, int]:
+    """Shape and strides of that view, and where it begins."""
+    down, right = max(0, -offset), max(0, offset)
+    count = max(0, min(shape[a] - down, shape[b] - right))
+    others = [d for d in range(len(shape)) if d not in (a, b)]
+    nothing = not count or not shape_rules.numel(shape)
+    begin = 0 if nothing else down * strides[a] + right * strides[b]
+    sizes, steps = [shape[d] for d in others], [strides[d] for d in others]
+    return (*sizes, count), (*steps, strides[a] + strides[b]), begin
 
 
 @op(

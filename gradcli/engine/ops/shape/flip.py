@@ -152,7 +152,7 @@ def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
 def _two_dims(name: str, ndim: int, dim1: int, dim2: int) -> tuple[int, int]:
     if ndim < 2:
         raise ShapeError(f"{name}: needs 2 or more dimensions, got {ndim}")
-    a, b = (shape_rules.dim_index(d, ndim, name) for d in (dim1, dim2))
+    a, b = shape_rules.dim_index(dim1, ndim, name), shape_rules.dim_index(dim2, ndim, name)
     if a == b:
         raise OptionError(f"{name}: dim1 {dim1} and dim2 {dim2} are the same dimension")
     return a, b

@@ -90,6 +90,26 @@ def test_probabilities_have_a_gradient_and_no_ignored_class() -> None:
         engine.cross_entropy(engine.tensor(LOGITS), target, ignore_index=0)
 
 
+@pytest.mark.parametrize("smoothing", [0.0, 0.1, 1.0])
+def test_weights_of_1_and_classes_that_are_no_neighbours_change_no_bit(
+    smoothing: float, isa: str
+) -> None:
+    logits = engine.randn(7, 1003, generator=engine.Generator(1)) * 9
+    logits[1, 4], logits[2, 0] = math.inf, math.nan
+    target = engine.randint(1003, (7,), generator=engine.Generator(2))
+    found = []
+    for weight, apart in [(None, False), (engine.ones(1003), False), (None, True)]:
+        x = logits.clone().requires_grad_()
+        wide = engine.stack([x, x], 2) if apart else x
+        targets = engine.stack([target, target], 1) if apart else target
+        options = {"label_smoothing": smoothing, "reduction": "none"}
+        loss = engine.cross_entropy(wide, targets, weight, **options)
+        loss = loss[:, 1] if apart else loss
+        loss.sum().backward()
+        found.append((bytes(loss.contiguous().memoryview()), bytes(x.grad.memoryview())))
+    assert found[0] == found[1] == found[2]
+
+
 def test_mse_divides_forward_and_backward_by_the_same_number() -> None:
     x = engine.tensor([[1.0, 2.0], [3.0, 5.0]], requires_grad=True)
     loss = engine.mse_loss(x, engine.zeros((2, 2)))
