@@ -185,7 +185,7 @@ typedef struct {
   int32_t operations[3]; /* GC_COUNT_..., t, u */
   int32_t product;       /* 1: multiplies matrices. Where tensor cores, or pairs on a CPU, do that
                             they take bfloat16, if all tensors are of it */
-  int32_t widens;        /* 1: float32's build takes tensors of bfloat16 too */
+  int32_t widens;        /* tensors (bit i: tensor i) that float32's build takes in bfloat16 too */
   int32_t draws;         /* 1: random numbers, others for each element type */
   double bound;          /* how far a GPU's float32 may be off, as a share of the largest number; 0:
                             as far as its family's */

@@ -102,7 +102,7 @@ KERNEL_REAL(clip_factor, clip_factor, 1, 2, 0, ".D .D .D")
 KERNEL_REAL(scale_by,    scale_by,    1, 1, 1, ".D .", .updates = ALL)
 
 /* chain.h */
-KERNEL_REAL(chain, chain, 5, 3, 0, NULL, .widens = 1, .operations = {GC_COUNT_CHAIN})
+KERNEL_REAL(chain, chain, 5, 3, 0, NULL, .widens = ALL, .operations = {GC_COUNT_CHAIN})
 
 /* softmax.h */
 KERNEL_REAL(softmax_forward, rows, 1, 1, 0, "oni oni")
@@ -114,12 +114,13 @@ KERNEL_REAL(log_softmax_backward, rows, 2, 1, 0, "oni oni oni")
 KERNEL_REAL(layer_norm, layer_norm, 3, 3, 0, "rn n? n? rn r r")
 KERNEL_REAL(layer_norm_backward, layer_norm_backward, 5, 3, 0, "rn rn r r n? rn n n")
 KERNEL_REAL(batch_norm_train, batch_norm_train, 3, 5, 0, "ncl c? c? ncl c c c? c?",
-            .updates = OF(3) | OF(4))
-KERNEL_REAL(batch_norm_eval, batch_norm_eval, 5, 3, 0, "ncl c? c? c c ncl c c")
+            .widens = OF(0) | OF(3), .updates = OF(3) | OF(4))
+KERNEL_REAL(batch_norm_eval, batch_norm_eval, 5, 3, 0, "ncl c? c? c c ncl c c",
+            .widens = OF(0) | OF(5))
 /* Of two samples the gradient is a difference of numbers nearly equal; the CPU's float32 is as far
  * off. */
 KERNEL_REAL(batch_norm_backward, batch_norm_backward, 5, 3, 0, "ncl ncl c c c? ncl c c",
-            .bound = 1e-5)
+            .widens = OF(0) | OF(1) | OF(5), .bound = 1e-5)
 KERNEL_REAL(group_norm, group_norm, 3, 3, 0, "ncl c? c? ncl ng ng")
 KERNEL_REAL(group_norm_backward, group_norm_backward, 5, 3, 0, "ncl ncl ng ng c? ncl c c")
 

@@ -150,8 +150,8 @@ def run(
     """Run one kernel: inputs first, then the outputs it writes.
 
     bfloat16 is a type of storage. Kernels compute in float32: what they read is widened before,
-    what they write is rounded behind, in calls of their own. Only products do that themselves,
-    where the processor or a GPU has units for them.
+    what they write is rounded behind, in calls of their own. Some do that themselves: products,
+    where the processor or a GPU has units for them, and those on the CPU whose fact is `widens`.
     """
     for array in arrays:
         if array.dtype is bfloat16 and not _moves(kernel, arrays):
@@ -231,15 +231,16 @@ def whole(tensor: Any, shape: Shape, dtype: DType) -> Array:
 
 
 def _moves(kernel: str, arrays: Sequence[Array]) -> bool:
-    """Whether a kernel takes bfloat16 as it is: it only moves elements, or is a product."""
+    """Whether a kernel takes bfloat16 as it is: it moves elements, widens them, or is a product."""
     if kernel in MOVE_BFLOAT16:
         return True
-    device = arrays[-1].storage.device
+    device, widens = arrays[-1].storage.device, FACTS[kernel].widens
+    halves = [i for i, array in enumerate(arrays) if array.dtype is bfloat16]
+    if widens and (device is None or device.widens_bfloat16):
+        return all(i in widens for i in halves)
     if device is None:
-        multiplies = cpu.kernel_built(kernel, bfloat16)
-    else:
-        multiplies = kernel in device.multiplies_bfloat16
-    return multiplies and all(array.dtype is bfloat16 for array in arrays)
+        return len(halves) == len(arrays) and cpu.kernel_built(kernel, bfloat16)
+    return len(halves) == len(arrays) and kernel in device.multiplies_bfloat16
 
 
 def _run_widened(

@@ -140,9 +140,9 @@ static bool has_shape(const gc_tensor *t, const char *word, int64_t n, char mark
   return true;
 }
 
-static bool has_type(const gc_tensor *t, char mark, int32_t usual) {
+static bool has_type(const gc_tensor *t, char mark, int32_t usual, bool widens) {
   if (mark < 'A' || mark > 'Z')
-    return t->dtype == usual;
+    return t->dtype == usual || (widens && usual == GC_F32 && t->dtype == GC_BF16);
   return mark == 'X' || t->dtype == (mark == 'B'   ? GC_BOOL
                                      : mark == 'D' ? GC_F64
                                      : mark == 'L' ? GC_I64
@@ -152,7 +152,8 @@ static bool has_type(const gc_tensor *t, char mark, int32_t usual) {
 /* Each tensor is what its word says (kernels.h). */
 static int check_shapes(const gc_call *call, const gc_facts *row, gc_error *error) {
   const char *word = row->shapes;
-  const int32_t usual = call->tensors[row->typed_by].dtype;
+  const int32_t typed = call->tensors[row->typed_by].dtype;
+  const int32_t usual = typed == GC_BF16 && row->widens ? GC_F32 : typed;
   letters l;
   l.seen = 0, l.whole = NULL; /* the sizes wait for their letters */
   for (int32_t i = 0; word && i < call->ntensors; i++) {
@@ -166,7 +167,7 @@ static int check_shapes(const gc_call *call, const gc_facts *row, gc_error *erro
     const char type = *end;
     end += type >= 'A' && type <= 'Z';
     const bool left_out = *end == '?' && t->ndim == 1 && t->shape[0] == 0;
-    if (!has_type(t, type, usual))
+    if (!has_type(t, type, usual, row->widens >> i & 1))
       return gc_refuse(error, GC_BAD_SHAPE, i, "another element type");
     if (!left_out && !has_shape(t, word, n, strides, &l))
       return gc_refuse(error, GC_BAD_SHAPE, i, "another shape or other strides");

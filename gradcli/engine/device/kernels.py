@@ -50,7 +50,7 @@ class Kernel:
     gathers: bool
     operations: tuple[int, int, int]
     product: bool
-    widens: bool
+    widens: tuple[int, ...]
     draws: bool
     bound: float
     then_of: str
@@ -104,7 +104,7 @@ def _kernel(number: int, facts: Any) -> Kernel:
         gathers=bool(facts.gathers),
         operations=tuple(facts.operations),
         product=bool(facts.product),
-        widens=bool(facts.widens),
+        widens=_members(facts.widens, inputs + int(facts.outputs)),
         draws=bool(facts.draws),
         bound=float(facts.bound),
         then_of=text(facts.then_of),

@@ -71,6 +71,7 @@ class Meta:
 
     name = devices.META
     has_float64 = True
+    widens_bfloat16 = True  # as the CPU does
 
     def __init__(self) -> None:
         self.allocated = 0

@@ -32,6 +32,7 @@ class Device(Protocol):
 
     name: str
     has_float64: bool
+    widens_bfloat16: bool  # as the CPU's kernels do whose fact is `widens`
 
     @property
     def multiplies_bfloat16(self) -> frozenset[str]:

@@ -42,6 +42,7 @@
 #include "../reduce/nearest.h"
 #include "../reduce/exact.h"
 #include "../numerals.h"
+#include "../elementwise/halves.h"
 #include "../elementwise/chain.h"
 #include "../index/index_backward.h"
 #include "../optim/optim.h"

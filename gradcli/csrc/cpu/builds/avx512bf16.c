@@ -28,6 +28,8 @@
 #include "../matmul/gemm.h"
 
 #include "../matmul/matmul_pairs.h"
+
+#include "../conv/conv2d_pairs.h"
 #undef GC_IS_FLOAT
 #undef GC_TYPE
 #undef REAL

@@ -6,10 +6,19 @@
 #include "../elementwise/copy.h"
 #undef GC_IS_BF16
 
+#ifdef GC_PAIRS
+#define PAIRED(kernel)                                                                             \
+  [GC_KERNEL_##kernel] = {GC_NAME(plan_##kernel, pairs, GC_ISA),                                   \
+                          GC_NAME(run_##kernel, pairs, GC_ISA)}
+#endif
+
 static const gc_kernel NAME(table)[GC_STRUCTURED] = {
     [GC_KERNEL_copy] = {NAME(plan_blocks), NAME(run_copy)},
     [GC_KERNEL_fill] = {NAME(plan_blocks), NAME(run_fill)},
 #ifdef GC_PAIRS
-    [GC_KERNEL_matmul] = {GC_NAME(plan_matmul, pairs, GC_ISA), GC_NAME(run_matmul, pairs, GC_ISA)},
+    PAIRED(matmul),
+    PAIRED(conv2d_forward),
+    PAIRED(conv2d_grad_input),
+    PAIRED(conv2d_grad_weight),
 #endif
 };

@@ -1,212 +1,9 @@
-/* conv2d.h -- convolution and the gradient of its image, as products of a matrix of filters with a
- * matrix of windows that is read from a padded copy of the image. sizes: stride 2, padding 2 (above
- * and left), dilation 2, groups.
- *
- * Phase 0 prepares what all tasks read: the sweeps, the offsets of the rows of their matrix of
- * windows, and the weights in panels, step after step. */
+/* conv2d.h -- convolution and its gradients. sizes: stride 2, padding 2 (above and left), dilation
+ * 2, groups. */
 
-#include "conv2d_shape.h"
+#include "conv2d_pass.h"
 
-#include "conv2d_tile.h"
-
-#include "conv2d_copy.h"
-
-#ifndef GC_CONV2D_PASS
-#define GC_CONV2D_PASS
-enum {
-  GC_CONV2D_WORK = 1 << 18,   /* products worth a task */
-  GC_CONV2D_TASKS = 32,       /* enough to keep all threads busy */
-  GC_CONV2D_PACKED = 1 << 14, /* weights worth a task of their own */
-  GC_CONV2D_NARROW = 8,       /* columns of outputs where those that meet padding count */
-  GC_CONV2D_LOW = 64,         /* rows of narrow pictures with their padding, at most */
-  GC_CONV2D_BUNCH = 16,       /* images of narrow pictures that are done at a time, at most */
-  GC_CONV2D_CROWD = 11 << 16  /* bytes of them that stay in the second cache */
-};
-
-/* What the tasks of one call have in common. A unit is a chunk of rows of one group of an image. */
-typedef struct {
-  gc_conv2d s;
-  bool back;      /* the gradient of the image: from the output's to it, by several sweeps */
-  int64_t sweeps; /* one for each phase of the stride */
-  int64_t filters, panels, panel;
-  int64_t chunk, chunks;
-  int64_t units, each, tasks; /* units of a task */
-  int64_t packs;              /* tasks of phase 0 */
-  int64_t elements;           /* of the largest copy, in whole vectors ... */
-  int64_t masks;              /* ... and of the masks of its bands */
-  int64_t results;            /* of one sweep's results that wait for the others, or 0 */
-  int64_t offsets;            /* of all sweeps */
-  int64_t bunches;            /* of images that narrow pictures are done by, or 0 ... */
-  int64_t blocks;             /* ... and of panels; a task has one of each */
-  int64_t copy;               /* elements that a bunch takes */
-} gc_pass;
-
-static inline gc_sweep gc_pass_sweep(const gc_conv2d *s, bool back, int64_t i) {
-  const int64_t across = back ? gc_phases_across(s) : 1;
-  return back ? gc_sweep_back(s, i / across, i % across) : gc_sweep_forward(s);
-}
-
-static inline void gc_pass_tasks(gc_pass *p) {
-  const gc_conv2d *s = &p->s;
-  const double products = (double)p->chunk * (double)(p->back ? s->w : s->ow) * (double)s->oc *
-                          (double)s->depth / (double)(p->back ? s->sw : 1);
-  p->units = s->images * s->groups * p->chunks;
-  p->each = products < 1 ? GC_CONV2D_WORK : 1 + (int64_t)(GC_CONV2D_WORK / products);
-  p->each = gc_max(1, gc_min(p->each, p->units / GC_CONV2D_TASKS));
-  p->tasks = gc_ceil_div(p->units, p->each);
-  p->packs = gc_ceil_div(s->groups * s->oc * s->depth, GC_CONV2D_PACKED);
-  p->packs = gc_max(1, gc_min(p->packs, s->groups * p->panels));
-}
-
-/* Rows of a column of a copy of narrow pictures. */
-static inline int64_t gc_crowd_rows(const gc_sweep *s) {
-  return s->row.outputs + gc_reach(&s->row);
-}
-
-/* Narrow pictures are done several images at a time (conv2d_crowd.h), as many as GC_CONV2D_CROWD
- * bytes hold, where those fill vectors. */
-static inline void gc_pass_crowd(gc_pass *p) {
-  const gc_conv2d *s = &p->s;
-  const gc_sweep sweep = gc_pass_sweep(s, p->back, 0);
-  if (p->sweeps > 1 || sweep.row.step > 1 || sweep.column.step > 1 || s->kw < 2 ||
-      gc_min(sweep.channels, p->filters) < 16 || gc_crowd_rows(&sweep) > GC_CONV2D_LOW ||
-      gc_max(sweep.column.outputs, sweep.column.length) > GC_CONV2D_NARROW)
-    return;
-  const int64_t image = sweep.channels * sweep.column.length * gc_crowd_rows(&sweep);
-  const int64_t most = gc_min(GC_CONV2D_BUNCH, GC_CONV2D_CROWD / (image * s->size));
-  const int64_t bunches = most ? gc_ceil_div(s->images, most) : s->images;
-  const int64_t images = gc_ceil_div(s->images, bunches);
-  if (s->images / bunches < 4 || s->images / bunches * sweep.row.outputs < s->lanes)
-    return;
-  p->bunches = bunches;
-  p->blocks = gc_min(p->panels, gc_ceil_div(GC_CONV2D_TASKS, bunches * s->groups));
-  p->tasks = bunches * s->groups * p->blocks;
-  p->copy = gc_whole(image * images, s->lanes) + s->lanes;
-  p->elements = p->masks = 0;
-  p->results = p->panel * sweep.row.outputs * sweep.column.outputs * images + s->lanes;
-}
-
-/* The result is not empty. */
-static inline gc_pass gc_pass_of(const gc_conv2d *s, bool back, int64_t tile) {
-  gc_pass p = {.s = *s, .back = back, .sweeps = 1, .filters = back ? s->c : s->oc};
-  if (back)
-    p.sweeps = gc_phases_down(s) * gc_phases_across(s);
-  p.panels = gc_ceil_div(p.filters, tile);
-  p.panel = gc_ceil_div(p.filters, p.panels);
-  int64_t outputs = 0, width = 0;
-  for (int64_t i = 0; i < p.sweeps; i++) {
-    const gc_sweep sweep = gc_pass_sweep(s, back, i);
-    const int64_t chunk = gc_sweep_chunk(&sweep, s);
-    p.chunk = i ? gc_min(p.chunk, chunk) : chunk;
-    outputs = gc_max(outputs, sweep.row.outputs);
-    width = gc_max(width, sweep.column.outputs);
-    p.offsets += sweep.depth;
-  }
-  for (int64_t i = 0; i < p.sweeps; i++) {
-    gc_sweep sweep = gc_pass_sweep(s, back, i);
-    gc_sweep_layout(&sweep, p.chunk, s->lanes);
-    p.elements = gc_max(p.elements, gc_sweep_elements(&sweep, s->lanes));
-    p.masks = gc_max(p.masks, gc_sweep_masks(&sweep, s->lanes));
-  }
-  p.chunks = gc_ceil_div(outputs, p.chunk);
-  p.results = p.sweeps > 1 ? p.filters * p.chunk * width : 0;
-  gc_pass_tasks(&p);
-  gc_pass_crowd(&p);
-  return p;
-}
-
-/* Shared memory: the pass, its sweeps, their offsets, the weights of all groups. */
-static inline gc_sweep *gc_pass_sweeps(void *shared) {
-  return (gc_sweep *)((char *)shared + (sizeof(gc_pass) + 63) / 64 * 64);
-}
-static inline int64_t *gc_pass_offsets(void *shared, const gc_pass *p) {
-  return (int64_t *)(gc_pass_sweeps(shared) + p->sweeps);
-}
-static inline void *gc_pass_weights(void *shared, const gc_pass *p) {
-  return gc_pass_offsets(shared, p) + p->offsets;
-}
-
-static inline int gc_pass_plan(const gc_pass *p, gc_plan *plan) {
-  const gc_conv2d *s = &p->s;
-  const int64_t across = p->bunches ? 1 : p->back && p->results ? gc_phases_across(s) : 0;
-  plan->phases = 2;
-  plan->tasks[0] = p->packs + p->bunches * s->groups;
-  plan->tasks[1] = p->tasks;
-  plan->shared_bytes = (int64_t)sizeof(gc_pass) + 64 + p->sweeps * (int64_t)sizeof(gc_sweep) +
-                       p->offsets * 8 +
-                       s->groups * (s->oc * s->depth + p->bunches * p->copy) * s->size;
-  plan->worker_bytes = (p->elements + p->masks + across * p->results) * s->size;
-  return GC_OK;
-}
-#endif
-
-#include "conv2d_pack.h"
-
-#include "conv2d_crowd.h"
-
-/* ---- phase 0 ---- */
-
-static void NAME(prepare)(const gc_job *job, const gc_pass *p, const REAL *source,
-                          const REAL *weight) {
-  if (job->task >= p->packs) {
-    NAME(prepare_crowd)(job, p, source);
-    return;
-  }
-  const int64_t panels = p->s.groups * p->panels;
-  const int64_t from = panels * job->task / p->packs, to = panels * (job->task + 1) / p->packs;
-  const int64_t group_size = p->s.oc * p->s.depth;
-  REAL *const packed = gc_pass_weights(job->shared, p);
-  int64_t *const offsets = gc_pass_offsets(job->shared, p), before = 0;
-  if (job->task == 0)
-    *(gc_pass *)job->shared = *p;
-  for (int64_t i = 0; i < p->sweeps; i++) {
-    gc_sweep sweep = gc_pass_sweep(&p->s, p->back, i);
-    gc_sweep_layout(&sweep, p->chunk, p->s.lanes);
-    sweep.offsets = before;
-    if (job->task == 0) {
-      gc_pass_sweeps(job->shared)[i] = sweep;
-      gc_sweep_offsets(&sweep, offsets + before);
-    }
-    for (int64_t group = from / p->panels; group * p->panels < to; group++)
-      NAME(pack_filters)(p, &sweep, weight + group * group_size,
-                         gc_max(0, from - group * p->panels),
-                         gc_min(p->panels, to - group * p->panels),
-                         packed + group * group_size + before * p->filters);
-    before += sweep.depth;
-  }
-}
-
-/* ---- phase 1 ---- */
-
-/* `rows` rows of outputs from row `top` on, from what the copy holds; out: of the first filter,
- * `ld` apart. */
-static void NAME(run_sweep)(const gc_pass *p, const gc_sweep *s, const int64_t *offset,
-                            const REAL *weight, const REAL *bias, const REAL *copy, int64_t top,
-                            int64_t rows, REAL *out, int64_t ld) {
-  const int64_t width = s->column.outputs, stride = s->columns.extent, count = rows * width;
-  const int64_t depth = s->channels * s->column.taps; /* of a row tap */
-  NAME(spot) spot = {.ld = ld, .n = gc_min(LANES, count)};
-  for (int64_t at = 0; at < count; at += 2 * LANES) {
-    const int vectors = count - at > LANES ? 2 : 1;
-    for (int j = 0; j < vectors; j++) {
-      /* The last vector ends with the last output: what it shares with the one before is the same.
-       */
-      const int64_t first = gc_max(0, gc_min(at + j * LANES, count - LANES));
-      spot.from[j] = copy + (stride == width ? first : first / width * stride + first % width);
-      spot.to[j] = out + first;
-    }
-    const int64_t begin = gc_max(0, gc_min(at, count - LANES));
-    const int64_t end = gc_min(at + vectors * LANES, count) - 1;
-    const gc_inside taps = gc_taps_inside(&s->row, top + begin / width, top + end / width);
-    spot.depth = (taps.to - taps.from) * depth;
-    spot.offset = offset + taps.from * depth;
-    for (int64_t i = 0; i < p->filters; i += p->panel) {
-      const int64_t m = gc_min(p->panel, p->filters - i);
-      NAME(spots)
-      [vectors - 1][m - 1](&spot, weight + i *s->depth + taps.from *depth *m, i, bias);
-    }
-  }
-}
+#include "conv2d_weight.h"
 
 /* ---- out = x * weight + bias; tensors x, weight, bias (OC, or empty), out ---- */
 
@@ -228,40 +25,21 @@ static int NAME(plan_conv2d_forward)(const gc_call *call, gc_plan *plan, gc_erro
   return status ? status : NAME(cut_forward)(call, 3, plan);
 }
 
-/* The units of a task, into c, which has the shape of tensor `out`. */
-static void NAME(forward_units)(const gc_job *job, int32_t out, REAL *c, const NAME(then) * then) {
+/* A task, into `out`, which has the shape of tensor `last`. */
+static void NAME(forward_task)(const gc_job *job, int32_t last, REAL *out,
+                               const NAME(then) * then) {
   const gc_tensor *t = job->call->tensors;
-  const REAL *x = (const REAL *)gc_first(&t[0]), *bias = (const REAL *)gc_first(&t[2]);
-  if (job->phase == 0) {
-    const gc_conv2d s = gc_conv2d_shape(job->call, 0, 1, out, LANES);
-    const gc_pass p = gc_pass_of(&s, false, GC_CONV2D_ROWS);
-    NAME(prepare)(job, &p, (const REAL *)gc_first(&t[0]), (const REAL *)gc_first(&t[1]));
-    return;
-  }
-  const gc_pass *p = job->shared;
-  if (p->bunches) {
-    NAME(crowd_task)(job, t[2].shape[0] ? bias : NULL, c, then);
-    return;
-  }
-  const gc_conv2d *s = &p->s;
-  const gc_sweep *sweep = gc_pass_sweeps(job->shared);
-  const REAL *weight = gc_pass_weights(job->shared, p);
-  const int64_t positions = s->oh * s->ow;
-  REAL *const copy = job->own;
-  for (int64_t u = job->task * p->each; u < gc_min(p->units, (job->task + 1) * p->each); u++) {
-    const int64_t plane = u / p->chunks, group = plane % s->groups;
-    const int64_t first = u % p->chunks * p->chunk, rows = gc_min(p->chunk, s->oh - first);
-    REAL *const to = c + plane * s->oc * positions + first * s->ow;
-    NAME(copy_source)(sweep, x + plane * s->c * s->h * s->w, first, rows, copy,
-                      (LANE_TYPE *)(copy + p->elements));
-    NAME(run_sweep)(p, sweep, gc_pass_offsets(job->shared, p), weight + group * s->oc * s->depth,
-                    t[2].shape[0] ? bias + group * s->oc : NULL, copy, first, rows, to, positions);
-    NAME(then_rows)(then, to, positions, s->oc, rows * s->ow);
-  }
+  const gc_conv2d s = gc_conv2d_shape(job->call, 0, 1, last, LANES);
+  const NAME(conv_tensors) c = {.source = gc_first(&t[0]),
+                                .weight = gc_first(&t[1]),
+                                .bias = t[2].shape[0] ? gc_first(&t[2]) : NULL,
+                                .out = out,
+                                .then = then};
+  NAME(run_pass)(job, &s, false, &c);
 }
 
 static void NAME(run_conv2d_forward)(const gc_job *job) {
-  NAME(forward_units)(job, 3, gc_first(&job->call->tensors[3]), NULL);
+  NAME(forward_task)(job, 3, gc_first(&job->call->tensors[3]), NULL);
 }
 
 /* ---- out = f(pre) with pre = x * weight + bias; tensors x, weight, bias, kept, pre, out. sizes[8]
@@ -276,7 +54,7 @@ static int NAME(plan_conv2d_forward_then)(const gc_call *call, gc_plan *plan, gc
 
 static void NAME(run_conv2d_forward_then)(const gc_job *job) {
   const NAME(then) then = NAME(then_of)(job->call, job->call->sizes[8]);
-  NAME(forward_units)(job, 5, NAME(pre_of)(job->call), &then);
+  NAME(forward_task)(job, 5, NAME(pre_of)(job->call), &then);
 }
 
 /* ---- the gradient of x; tensors grad, weight, grad_x ---- */
@@ -293,79 +71,49 @@ static int NAME(plan_conv2d_grad_input)(const gc_call *call, gc_plan *plan, gc_e
   return gc_pass_plan(&p, plan);
 }
 
-/* `rows` rows of plane c of the image, `apart` elements apart, from the results of `phases` sweeps,
- * `next` elements apart: their elements in turn. */
-static void NAME(interleave)(const REAL *results, int64_t c, int64_t next, int64_t phases,
-                             int64_t stride, int64_t rows, int64_t width, REAL *to, int64_t apart) {
-  if (phases == 2 && stride == 2 && width % LANES == 0 && rows % 2 == 0) {
-    /* A vector of each makes two of the image, each within a row. */
-    const REAL *const even = results + c * rows * width / 2, *const odd = even + next;
-    for (int64_t at = 0, row = 0, column = 0; at < rows * width / 2; at += LANES) {
-      const NAME(vec) a = *(const NAME(loose) *)(even + at);
-      const NAME(vec) b = *(const NAME(loose) *)(odd + at);
-      const NAME(vec) both[2] = {PICK(a, b, LOW), PICK(a, b, HIGH)};
-      GC_UNROLL for (int j = 0; j < 2; j++) {
-        *(NAME(loose) *)(to + row * apart + column) = both[j];
-        column += LANES;
-        if (column == width)
-          column = 0, row++;
-      }
-    }
-    return;
-  }
-  for (int64_t q = 0; q < phases; q++) {
-    const int64_t n = gc_ceil_div(width - q, stride);
-    for (int64_t i = 0; i < rows; i++)
-      for (int64_t j = 0; j < n; j++)
-        to[i * apart + q + j * stride] = results[q * next + (c * rows + i) * n + j];
-  }
-}
-
-/* The sweeps of one phase of rows, into `waiting`, and from there into the image. */
-static void NAME(grad_rows)(const gc_pass *p, void *shared, int64_t down, int64_t first,
-                            const REAL *grad, const REAL *weight, REAL *copy, REAL *image) {
-  const gc_conv2d *s = &p->s;
-  const int64_t across = gc_phases_across(s);
-  const gc_sweep *sweeps = gc_pass_sweeps(shared) + down * across;
-  const int64_t rows = gc_min(p->chunk, sweeps->row.outputs - first);
-  LANE_TYPE *const masks = (LANE_TYPE *)(copy + p->elements);
-  REAL *const waiting = copy + p->elements + p->masks;
-  for (int64_t q = 0; rows > 0 && q < across; q++) {
-    const gc_sweep *sweep = sweeps + q;
-    NAME(copy_source)(sweep, grad, first, rows, copy, masks);
-    NAME(run_sweep)(p, sweep, gc_pass_offsets(shared, p) + sweep->offsets,
-                    weight + sweep->offsets * p->filters, NULL, copy, first, rows,
-                    p->results ? waiting + q * p->results : image + first * s->w,
-                    p->results ? rows * sweep->column.outputs : s->h * s->w);
-  }
-  for (int64_t c = 0; p->results && rows > 0 && c < s->c; c++)
-    NAME(interleave)(waiting, c, p->results, across, s->sw, rows, s->w,
-                     image + (c * s->h + down + first * s->sh) * s->w, s->sh * s->w);
-}
-
 static void NAME(run_conv2d_grad_input)(const gc_job *job) {
   const gc_tensor *t = job->call->tensors;
-  if (job->phase == 0) {
-    const gc_conv2d s = gc_conv2d_shape(job->call, 2, 1, 0, LANES);
-    const gc_pass p = gc_pass_of(&s, true, GC_CONV2D_ROWS);
-    NAME(prepare)(job, &p, (const REAL *)gc_first(&t[0]), (const REAL *)gc_first(&t[1]));
-    return;
-  }
-  const gc_pass *p = job->shared;
-  if (p->bunches) {
-    NAME(crowd_task)(job, NULL, (REAL *)gc_first(&t[2]), NULL);
-    return;
-  }
-  const gc_conv2d *s = &p->s;
-  const REAL *weight = gc_pass_weights(job->shared, p);
-  for (int64_t u = job->task * p->each; u < gc_min(p->units, (job->task + 1) * p->each); u++) {
-    const int64_t plane = u / p->chunks, first = u % p->chunks * p->chunk;
-    for (int64_t down = 0; down < gc_phases_down(s); down++)
-      NAME(grad_rows)(p, job->shared, down, first,
-                      (const REAL *)gc_first(&t[0]) + plane * s->oc * s->oh * s->ow,
-                      weight + plane % s->groups * s->oc * s->depth, job->own,
-                      (REAL *)gc_first(&t[2]) + plane * s->c * s->h * s->w);
-  }
+  const gc_conv2d s = gc_conv2d_shape(job->call, 2, 1, 0, LANES);
+  const NAME(conv_tensors)
+      c = {.source = gc_first(&t[0]), .weight = gc_first(&t[1]), .out = gc_first(&t[2])};
+  NAME(run_pass)(job, &s, true, &c);
 }
 
-#include "conv2d_weight.h"
+/* ---- the gradient of the weights; tensors grad, x, grad_weight ---- */
+
+static int NAME(plan_conv2d_grad_weight)(const gc_call *call, gc_plan *plan, gc_error *error) {
+  const int status = gc_conv2d_check(call, 1, 2, 0, error);
+  if (status)
+    return status;
+  GC_APART(2, 2);
+  if (gc_numel(&call->tensors[2]) == 0)
+    return gc_plan_simple(plan, 0);
+  const gc_conv2d s = gc_conv2d_shape(call, 1, 2, 0, LANES);
+  return NAME(plan_weight_pass)(&s, plan);
+}
+
+static void NAME(run_conv2d_grad_weight)(const gc_job *job) {
+  const gc_tensor *t = job->call->tensors;
+  const gc_conv2d s = gc_conv2d_shape(job->call, 1, 2, 0, LANES);
+  NAME(run_weight_pass)(job, &s, gc_first(&t[0]), gc_first(&t[1]), gc_first(&t[2]));
+}
+
+/* ---- grad_bias = the sums of grad over images and positions; tensors grad, grad_bias ---- */
+
+static int NAME(plan_conv2d_grad_bias)(const gc_call *call, gc_plan *plan, gc_error *error) {
+  (void)error;
+  return gc_plan_simple(plan, call->tensors[1].shape[0]);
+}
+
+static void NAME(run_conv2d_grad_bias)(const gc_job *job) {
+  const gc_tensor *grad = &job->call->tensors[0];
+  const int64_t positions = grad->shape[2] * grad->shape[3], filters = grad->shape[1];
+  const int64_t images = positions ? grad->shape[0] : 0;
+  double total = 0;
+  for (int64_t n = 0; n < images; n++) {
+    const REAL *plane = (const REAL *)gc_first(grad) + (n * filters + job->task) * positions;
+    GC_SUM(sum, positions, i, (double)plane[i]);
+    total += sum;
+  }
+  ((REAL *)gc_first(&job->call->tensors[1]))[job->task] = (REAL)total;
+}

@@ -32,7 +32,7 @@ static inline __attribute__((always_inline)) void NAME(crowd_tile)(const int m, 
         if (w > 1)
           row[1] = *(const NAME(loose) *)(from + next);
         GC_UNROLL for (int i = 0; i < m; i++) {
-          const NAME(vec) x = weight[i] - (NAME(vec)){0};
+          const NAME(vec) x = SPREAD(weight[i]);
           GC_UNROLL for (int j = 0; j < w; j++) sum[i][j] = MADD(x, row[j], sum[i][j]);
         }
       }
@@ -95,13 +95,13 @@ static void NAME(copy_crowd)(const gc_sweep *s, const REAL *source, int64_t apar
 
 /* m filters of `images` images, [filter][column][row][image], to where each image has them: the
  * images `apart`. */
-static void NAME(put_crowd)(const gc_sweep *s, const REAL *from, int64_t m, int64_t images,
-                            REAL *out, int64_t apart) {
+static void NAME(put_crowd)(const gc_sweep *s, const RESULT *from, int64_t m, int64_t images,
+                            RESULT *out, int64_t apart) {
   enum { N = GC_VECTOR_BYTES / sizeof(REAL) };
   const int64_t width = s->column.outputs, rows = s->row.outputs, positions = rows * width;
   for (int64_t p = 0; p < positions; p += LANES) {
     const int64_t n = gc_min(LANES, positions - p);
-    const REAL *line[N];
+    const RESULT *line[N];
     for (int64_t k = 0; k < N; k++) {
       const int64_t at = p + gc_min(k, n - 1);
       line[k] = from + (at % width * rows + at / width) * images;
@@ -110,14 +110,11 @@ static void NAME(put_crowd)(const gc_sweep *s, const REAL *from, int64_t m, int6
       for (int64_t i = 0; i < images; i += LANES) {
         NAME(vec) x[N], y[N];
         GC_UNROLL for (int k = 0; k < N; k++) x[k] =
-            *(const NAME(loose) *)(line[k] + f * positions * images + i);
+            NAME(take_results)(line[k] + f * positions * images + i);
         NAME(transpose_vectors)(x, y);
-        REAL *to = out + i * apart + f * positions + p;
+        RESULT *to = out + i * apart + f * positions + p;
         for (int64_t j = 0; j < gc_min(LANES, images - i); j++, to += apart)
-          if (n == LANES)
-            *(NAME(loose) *)to = x[j];
-          else
-            NAME(store_part)(to, x[j], n);
+          NAME(put_results)(x[j], n, to);
       }
   }
 }
@@ -126,7 +123,7 @@ static void NAME(put_crowd)(const gc_sweep *s, const REAL *from, int64_t m, int6
 
 static void NAME(crowd_panel)(const gc_sweep *s, const REAL *copy, int64_t images,
                               const REAL *weight, int64_t m, int64_t at, const REAL *bias,
-                              REAL *to) {
+                              RESULT *to) {
   const int64_t column = gc_crowd_rows(s) * images, count = s->row.outputs * images;
   const int64_t taps = s->column.taps;
   NAME(crowd)
@@ -194,8 +191,7 @@ static void NAME(prepare_crowd)(const gc_job *job, const gc_pass *p, const REAL 
 }
 
 /* In phase 1: some filters of one group, for a bunch of images. */
-static void NAME(crowd_task)(const gc_job *job, const REAL *bias, REAL *out,
-                             const NAME(then) * then) {
+static void NAME(crowd_task)(const gc_job *job, const NAME(conv_tensors) * c) {
   const gc_pass *p = job->shared;
   const gc_conv2d *s = &p->s;
   const gc_sweep *sweep = gc_pass_sweeps(job->shared);
@@ -207,11 +203,11 @@ static void NAME(crowd_task)(const gc_job *job, const REAL *bias, REAL *out,
       (const REAL *)gc_pass_weights(job->shared, p) + b.group * s->oc * s->depth;
   for (int64_t i = p->panels * block / p->blocks; i < p->panels * (block + 1) / p->blocks; i++) {
     const int64_t at = i * p->panel, m = gc_min(p->panel, p->filters - at);
-    REAL *const to = out + b.first * apart + (b.group * p->filters + at) * positions;
+    RESULT *const to = c->out + b.first * apart + (b.group * p->filters + at) * positions;
     NAME(crowd_panel)(sweep, b.copy, b.images, weight + at * sweep->depth, m, at,
-                      bias ? bias + b.group * p->filters : NULL, job->own);
+                      c->bias ? c->bias + b.group * p->filters : NULL, job->own);
     NAME(put_crowd)(sweep, job->own, m, b.images, to, apart);
     for (int64_t j = 0; j < b.images; j++)
-      NAME(then_rows)(then, to + j * apart, m * positions, 1, m * positions);
+      NAME(end_rows)(c, to + j * apart, m * positions, 1, m * positions);
   }
 }

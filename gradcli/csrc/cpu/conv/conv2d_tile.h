@@ -14,6 +14,41 @@
 #endif
 #endif
 
+/* Results are numbers like those that are multiplied; where those are pairs of bfloat16
+ * (conv2d_pairs.h), the sums are floats, and each is rounded once. */
+#undef RESULT
+#ifdef GC_PAIRS
+#define RESULT uint16_t
+#else
+#define RESULT REAL
+#endif
+
+/* n results of a vector. */
+static inline void NAME(put_results)(NAME(vec) x, int64_t n, RESULT *to) {
+#ifdef GC_PAIRS
+  const __m256i half = (__m256i)_mm512_cvtneps_pbh((__m512)x);
+  if (n < LANES)
+    _mm256_mask_storeu_epi16(to, (__mmask16)LANE_BITS(n), half);
+  else
+    _mm256_storeu_si256((__m256i *)(void *)to, half);
+#else
+  if (n < LANES)
+    NAME(store_part)(to, x, n);
+  else
+    *(NAME(loose) *)to = x;
+#endif
+}
+
+/* A vector of results as numbers. */
+static inline NAME(vec) NAME(take_results)(const RESULT *from) {
+#ifdef GC_PAIRS
+  const __m256i half = _mm256_loadu_si256((const __m256i *)(const void *)from);
+  return (NAME(vec))_mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16);
+#else
+  return *(const NAME(loose) *)from;
+#endif
+}
+
 /* ---- m filters at w vectors of positions: the weights of step k lie at weight[k * m], what they
  * meet at from[j][offset[k]]; the sums of filter i, and its bias, go to to[j] + i * ld; of the last
  * vector n elements are wanted ---- */
@@ -22,7 +57,7 @@ typedef struct {
   int64_t depth;
   const int64_t *offset;
   const REAL *from[2];
-  REAL *to[2];
+  RESULT *to[2];
   int64_t ld, n;
 } NAME(spot);
 
@@ -33,17 +68,9 @@ static inline __attribute__((always_inline)) void
 NAME(put_spot)(const int w, const NAME(spot) * s, NAME(vec) * sum, int64_t i, const REAL *bias) {
   const REAL start = bias ? bias[i] : 0;
   GC_UNROLL for (int j = 0; j < w; j++) {
-    REAL *const to = s->to[j] + i * s->ld;
     if (bias)
       sum[j] += start - (NAME(vec)){0};
-    if (j == w - 1 && s->n < LANES) {
-      REAL line[GC_VECTOR_BYTES / sizeof(REAL)];
-      *(NAME(loose) *)line = sum[j];
-      for (int64_t p = 0; p < s->n; p++)
-        to[p] = line[p];
-    } else {
-      *(NAME(loose) *)to = sum[j];
-    }
+    NAME(put_results)(sum[j], j == w - 1 ? s->n : LANES, s->to[j] + i * s->ld);
   }
 }
 
@@ -61,7 +88,7 @@ static inline __attribute__((always_inline)) void NAME(spot_tile)(const int m, c
     if (w > 1)
       row[1] = *(const NAME(loose) *)(from_1 + *offset);
     GC_UNROLL for (int i = 0; i < m; i++) {
-      const NAME(vec) x = weight[i] - (NAME(vec)){0};
+      const NAME(vec) x = SPREAD(weight[i]);
       GC_UNROLL for (int j = 0; j < w; j++) sum[i][j] = MADD(x, row[j], sum[i][j]);
     }
   }
@@ -122,7 +149,7 @@ NAME(taps_tile)(const int m, const int w, const NAME(stretch) * s, const REAL *x
       for (int64_t p = -s->n; p < 0; p++, g += w * LANES) {
         GC_UNROLL for (int j = 0; j < w; j++) row[j] = *(const NAME(loose) *)(g + j * LANES);
         GC_UNROLL for (int i = 0; i < m; i++) {
-          const NAME(vec) v = rows[i][p] - (NAME(vec)){0};
+          const NAME(vec) v = SPREAD(rows[i][p]);
           GC_UNROLL for (int j = 0; j < w; j++) sum[i][j] = MADD(v, row[j], sum[i][j]);
         }
       }
@@ -163,7 +190,7 @@ NAME(even_tile)(const int m, const int w, const NAME(stretch) * s, const REAL *x
       for (int64_t p = n; p > 0; p--, g += w * LANES) {
         GC_UNROLL for (int j = 0; j < w; j++) row[j] = *(const NAME(loose) *)(g + j * LANES);
         GC_UNROLL for (int i = 0; i < m; i++) {
-          const NAME(vec) v = rows[i / 3][i % 3 * apart] - (NAME(vec)){0};
+          const NAME(vec) v = SPREAD(rows[i / 3][i % 3 * apart]);
           GC_UNROLL for (int j = 0; j < w; j++) sum[i][j] = MADD(v, row[j], sum[i][j]);
         }
         GC_UNROLL for (int i = 0; i < m; i += 3) rows[i / 3]++;

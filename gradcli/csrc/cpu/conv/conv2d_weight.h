@@ -1,4 +1,4 @@
-/* conv2d_weight.h -- the gradients of a convolution's weights and bias. */
+/* conv2d_weight.h -- the gradient of a convolution's weights. */
 
 #ifndef GC_CONV2D_RUNS
 #define GC_CONV2D_RUNS
@@ -136,28 +136,21 @@ static inline int64_t gc_weight_added(const gc_weight_pass *p) {
 }
 #endif
 
-/* ---- grad_weight^T = the sum over images of windows grad^T; tensors grad, x, grad_weight. Phase 0
- * sums over each of a fixed number of runs of images, phase 1 adds those up in order ---- */
+/* ---- grad_weight^T = the sum over images of windows grad^T. Phase 0 sums over each of a fixed
+ * number of runs of images, phase 1 adds those up in order ---- */
 
-static int NAME(plan_conv2d_grad_weight)(const gc_call *call, gc_plan *plan, gc_error *error) {
-  const int status = gc_conv2d_check(call, 1, 2, 0, error);
-  if (status)
-    return status;
-  GC_APART(2, 2);
-  if (gc_numel(&call->tensors[2]) == 0)
-    return gc_plan_simple(plan, 0);
-  const gc_conv2d s = gc_conv2d_shape(call, 1, 2, 0, LANES);
-  const gc_weight_pass p = gc_weight_pass_of(&s, GC_CONV2D_ROWS);
-  const int64_t blocks = s.groups * p.down * p.across;
-  const int64_t sums = p.channels * s.kh * s.kw * p.width;
+static inline int NAME(plan_weight_pass)(const gc_conv2d *s, gc_plan *plan) {
+  const gc_weight_pass p = gc_weight_pass_of(s, GC_CONV2D_ROWS);
+  const int64_t blocks = s->groups * p.down * p.across;
+  const int64_t sums = p.channels * s->kh * s->kw * p.width;
   plan->phases = p.runs > 1 ? 2 : 1;
   plan->tasks[0] = p.runs * blocks;
   plan->tasks[1] = blocks * gc_weight_added(&p);
-  plan->shared_bytes = p.runs > 1 ? p.runs * s.groups * s.depth * p.filters * s.size : 0;
-  plan->worker_bytes = s.depth * 8 + 64 +
-                       (p.masks + p.images * (p.elements + p.sweep.chunk * s.ow * p.width) +
+  plan->shared_bytes = p.runs > 1 ? p.runs * s->groups * s->depth * p.filters * s->size : 0;
+  plan->worker_bytes = s->depth * 8 + 64 +
+                       (p.masks + p.images * (p.elements + p.sweep.chunk * s->ow * p.width) +
                         (p.runs > 1 ? 0 : sums)) *
-                           s.size;
+                           s->size;
   return GC_OK;
 }
 
@@ -232,16 +225,30 @@ static void NAME(sum_windows)(const gc_weight_pass *p, const gc_weight_block *b,
   }
 }
 
+/* n weights of each of some filters, which stand in the columns of `rows`. */
+static void NAME(put_weights)(const REAL *rows, int64_t n, int64_t filters, RESULT *to,
+                              int64_t depth) {
+#ifdef GC_PAIRS
+  _Alignas(GC_VECTOR_BYTES) REAL turned[GC_CONV2D_ADDED * (GC_VECTOR_BYTES / sizeof(REAL))];
+  NAME(transpose)(rows, LANES, n, filters, turned, GC_CONV2D_ADDED);
+  for (int64_t i = 0; i < filters; i++)
+    for (int64_t k = 0; k < n; k += LANES)
+      NAME(put_results)(*(const NAME(vec) *)(turned + i * GC_CONV2D_ADDED + k),
+                        gc_min(LANES, n - k), to + i * depth + k);
+#else
+  NAME(transpose)(rows, LANES, n, filters, to, depth);
+#endif
+}
+
 /* The sums of all runs, which lie at `sums`, of some of a block's weights, the same of all its
  * filters. */
-static void NAME(add_runs)(const gc_job *job, const gc_weight_pass *p, const gc_weight_block *b,
-                           int64_t from, const REAL *sums) {
+static void NAME(add_runs)(const gc_weight_pass *p, const gc_weight_block *b, int64_t from,
+                           const REAL *sums, RESULT *out) {
   const gc_conv2d *s = &p->s;
   const int64_t window = s->kh * s->kw, next = s->groups * s->depth * p->filters;
   const int64_t n = gc_min(GC_CONV2D_ADDED, b->channels * window - from);
   _Alignas(GC_VECTOR_BYTES) REAL rows[GC_CONV2D_ADDED * (GC_VECTOR_BYTES / sizeof(REAL))];
-  REAL *const out = (REAL *)gc_first(&job->call->tensors[2]) +
-                    (b->group * s->oc + b->filter) * s->depth + b->channel * window + from;
+  out += (b->group * s->oc + b->filter) * s->depth + b->channel * window + from;
   int64_t row[GC_CONV2D_ADDED];
   for (int64_t k = 0; k < n; k++)
     row[k] = b->width * gc_weight_row(p, b->channels, (from + k) % window, (from + k) / window);
@@ -255,12 +262,12 @@ static void NAME(add_runs)(const gc_job *job, const gc_weight_pass *p, const gc_
       for (int64_t j = 0; j < LANES; j++)
         rows[k * LANES + j] = (REAL)sum[j];
     }
-    NAME(transpose)(rows, LANES, n, gc_min(LANES, b->filters - i), out + i * s->depth, s->depth);
+    NAME(put_weights)(rows, n, gc_min(LANES, b->filters - i), out + i * s->depth, s->depth);
   }
 }
 
-static void NAME(sum_block)(const gc_job *job, const gc_weight_pass *p) {
-  const gc_tensor *t = job->call->tensors;
+static void NAME(sum_block)(const gc_job *job, const gc_weight_pass *p, const REAL *grad,
+                            const REAL *image, RESULT *out) {
   const gc_conv2d *s = &p->s;
   const gc_weight_block b = gc_weight_block_of(p, job->task);
   const int64_t last = s->images * (b.run + 1) / p->runs, positions = s->oh * s->ow;
@@ -287,12 +294,10 @@ static void NAME(sum_block)(const gc_job *job, const gc_weight_pass *p) {
       const int64_t rows = gc_min(sweep.chunk, s->oh - first), count = rows * s->ow;
       for (int64_t i = 0; i < images; i++) {
         const int64_t plane = (n + i) * s->groups + b.group;
-        NAME(copy_source)(&sweep,
-                          (const REAL *)gc_first(&t[1]) + (plane * s->c + b.channel) * s->h * s->w,
-                          first, rows, copy + i * p->elements, masks);
-        NAME(turn_filters)((const REAL *)gc_first(&t[0]) + (plane * s->oc + b.filter) * positions +
-                               first * s->ow,
-                           positions, b.filters, count, images * count, i * count, turned);
+        NAME(copy_source)(&sweep, image + (plane * s->c + b.channel) * s->h * s->w, first, rows,
+                          copy + i * p->elements, masks);
+        NAME(turn_filters)(grad + (plane * s->oc + b.filter) * positions + first * s->ow, positions,
+                           b.filters, count, images * count, i * count, turned);
       }
       NAME(sum_windows)(p, &b, offset, images, first, rows, copy, turned, add, sum);
     }
@@ -300,37 +305,18 @@ static void NAME(sum_block)(const gc_job *job, const gc_weight_pass *p) {
   if (!add)
     memset(sum, 0, (size_t)(b.channels * window * b.width) * sizeof(REAL));
   for (int64_t k = 0; p->runs == 1 && k < b.channels * window; k += GC_CONV2D_ADDED)
-    NAME(add_runs)(job, p, &b, k, sum);
+    NAME(add_runs)(p, &b, k, sum, out);
 }
 
-static void NAME(run_conv2d_grad_weight)(const gc_job *job) {
-  const gc_conv2d s = gc_conv2d_shape(job->call, 1, 2, 0, LANES);
-  const gc_weight_pass p = gc_weight_pass_of(&s, GC_CONV2D_ROWS);
+/* A task of the gradient of the weights of a convolution of shape s. */
+static void NAME(run_weight_pass)(const gc_job *job, const gc_conv2d *s, const REAL *grad,
+                                  const REAL *image, RESULT *out) {
+  const gc_weight_pass p = gc_weight_pass_of(s, GC_CONV2D_ROWS);
   if (job->phase == 0) {
-    NAME(sum_block)(job, &p);
+    NAME(sum_block)(job, &p, grad, image, out);
     return;
   }
   const int64_t parts = gc_weight_added(&p), from = job->task % parts * GC_CONV2D_ADDED;
   const gc_weight_block b = gc_weight_block_of(&p, job->task / parts);
-  NAME(add_runs)(job, &p, &b, from, (const REAL *)job->shared + b.at);
-}
-
-/* ---- grad_bias = the sums of grad over images and positions; tensors grad, grad_bias ---- */
-
-static int NAME(plan_conv2d_grad_bias)(const gc_call *call, gc_plan *plan, gc_error *error) {
-  (void)error;
-  return gc_plan_simple(plan, call->tensors[1].shape[0]);
-}
-
-static void NAME(run_conv2d_grad_bias)(const gc_job *job) {
-  const gc_tensor *grad = &job->call->tensors[0];
-  const int64_t positions = grad->shape[2] * grad->shape[3], filters = grad->shape[1];
-  const int64_t images = positions ? grad->shape[0] : 0;
-  double total = 0;
-  for (int64_t n = 0; n < images; n++) {
-    const REAL *plane = (const REAL *)gc_first(grad) + (n * filters + job->task) * positions;
-    GC_SUM(sum, positions, i, (double)plane[i]);
-    total += sum;
-  }
-  ((REAL *)gc_first(&job->call->tensors[1]))[job->task] = (REAL)total;
+  NAME(add_runs)(&p, &b, from, (const REAL *)job->shared + b.at, out);
 }

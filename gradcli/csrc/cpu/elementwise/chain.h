@@ -176,16 +176,6 @@ static void NAME(chain_steps)(const gc_call *call, char *const *slot, const int6
   }
 }
 
-static void NAME(widen_block)(const uint16_t *from, int64_t n, REAL *to) {
-  for (int64_t i = 0; i < n; i++)
-    to[i] = (REAL)gc_widened(from[i]);
-}
-
-static void NAME(round_block)(const REAL *from, int64_t n, uint16_t *to) {
-  for (int64_t i = 0; i < n; i++)
-    to[i] = gc_rounded_half((float)from[i]);
-}
-
 static void NAME(run_chain)(const gc_job *job) {
   const gc_call *call = job->call;
   const gc_tensor *t = call->tensors;

@@ -57,16 +57,20 @@ static inline double gc_channel_total(const double *parts, const gc_channels *c,
 
 /* Of a tile: the sums of b and of b * (x - shift), b being grad or, where `own`, x - shift. */
 static inline __attribute__((always_inline)) void
-NAME(tile_sums)(const bool own, const gc_channels *c, const gc_tile *tile, const REAL *x,
-                const REAL *grad, const REAL *shift, double *plain, double *product) {
+NAME(tile_sums)(const bool own, const gc_channels *c, const gc_tile *tile, NAME(numbers) x,
+                NAME(numbers) grad, const REAL *shift, double *plain, double *product) {
   const int64_t at = (tile->from * c->C + tile->first) * c->L, apart = c->C * c->L;
   const int64_t rows = gc_max(0, tile->to - tile->from);
   if (c->L == 1)
-    NAME(channels_sums)(own, x + at, grad + at, rows, apart, tile->width, shift, plain, product);
+    NAME(channels_sums)(own, x, grad, at, rows, apart, tile->width, shift, plain, product);
   else
     for (int64_t k = 0; k < tile->width; k++)
-      NAME(channel_sums)(own, x + at + k * c->L, grad + at + k * c->L, rows, apart, c->L,
-                         (double)shift[k], plain + k, product + k);
+      if (x.half || grad.half)
+        NAME(channel_sums)(own, true, x, grad, at + k * c->L, rows, apart, c->L, (double)shift[k],
+                           plain + k, product + k);
+      else
+        NAME(channel_sums)(own, false, x, grad, at + k * c->L, rows, apart, c->L, (double)shift[k],
+                           plain + k, product + k);
 }
 
 /* x, weight, bias -> y, mean, rstd, running_mean, running_var (the last two are read as well);
@@ -80,10 +84,38 @@ static int NAME(plan_batch_norm_train)(const gc_call *call, gc_plan *plan, gc_er
   return GC_OK;
 }
 
+/* y = (x - mean) * scale + shift of n elements from number `at` on; `half` where x or y is. */
+static inline __attribute__((always_inline)) void
+NAME(normalise_line)(const bool half, NAME(numbers) x, NAME(numbers) y, int64_t at, int64_t n,
+                     REAL mean, REAL scale, REAL shift) {
+  REAL room[2][GC_HALVES];
+  const int64_t block = half ? GC_HALVES : n;
+  x.half &= half, y.half &= half;
+  for (int64_t end = at + n, count; at < end; at += count) {
+    count = gc_min(block, end - at);
+    const REAL *from = NAME(read)(x, at, count, room[0]);
+    REAL *to = NAME(place)(y, at, room[1]);
+    GC_INDEPENDENT for (int64_t l = 0; l < count; l++) to[l] = (from[l] - mean) * scale + shift;
+    NAME(write)(y, at, count, room[1]);
+  }
+}
+
+/* The same of one element from each of n channels, n <= GC_WIDTH. */
+static inline void NAME(normalise_sample)(NAME(numbers) x, NAME(numbers) y, int64_t at, int64_t n,
+                                          const REAL *mean, const REAL *scale, const REAL *shift) {
+  REAL room[2][GC_WIDTH];
+  const REAL *from = NAME(read)(x, at, n, room[0]);
+  REAL *to = NAME(place)(y, at, room[1]);
+  GC_INDEPENDENT for (int64_t k = 0; k < n; k++) to[k] = (from[k] - mean[k]) * scale[k] + shift[k];
+  NAME(write)(y, at, n, room[1]);
+}
+
 /* y = (x - mean) * rstd * weight + bias; the vectors begin at the tile's first channel. */
 static void NAME(normalise)(const gc_call *call, const gc_channels *c, const gc_tile *tile,
                             const double *mean, const double *rstd, int y_at) {
   const gc_tensor *t = call->tensors;
+  const NAME(numbers) x = NAME(numbers_of)(&t[0]), y = NAME(numbers_of)(&t[y_at]);
+  const bool half = x.half || y.half;
   REAL m[GC_WIDTH], scale[GC_WIDTH], shift[GC_WIDTH];
   for (int64_t k = 0; k < tile->width; k++) {
     const int64_t at = tile->first + k;
@@ -93,11 +125,13 @@ static void NAME(normalise)(const gc_call *call, const gc_channels *c, const gc_
   }
   for (int64_t i = tile->from; i < tile->to; i++) {
     const int64_t at = (i * c->C + tile->first) * c->L;
-    const REAL *x = (const REAL *)gc_first(&t[0]) + at;
-    REAL *y = (REAL *)gc_first(&t[y_at]) + at;
-    for (int64_t k = 0; k < tile->width; k++)
-      GC_INDEPENDENT for (int64_t l = k * c->L; l < (k + 1) * c->L; l++) y[l] =
-          (x[l] - m[k]) * scale[k] + shift[k];
+    if (c->L == 1)
+      NAME(normalise_sample)(x, y, at, tile->width, m, scale, shift);
+    for (int64_t k = 0; c->L > 1 && k < tile->width; k++)
+      if (half)
+        NAME(normalise_line)(true, x, y, at + k * c->L, c->L, m[k], scale[k], shift[k]);
+      else
+        NAME(normalise_line)(false, x, y, at + k * c->L, c->L, m[k], scale[k], shift[k]);
   }
 }
 
@@ -119,10 +153,11 @@ static void NAME(keep_running)(const gc_call *call, int64_t at, double mean, dou
 
 /* What is taken off before numbers are summed and squared: their first, or 0 for the one that is
  * not finite. Then sums in double lose nothing, however far from 0 a channel lies. */
-static void NAME(first_of_channels)(const gc_channels *c, const gc_tile *tile, const REAL *x,
+static void NAME(first_of_channels)(const gc_channels *c, const gc_tile *tile, NAME(numbers) x,
                                     REAL *shift) {
   for (int64_t k = 0; k < tile->width; k++) {
-    const REAL first = c->N ? x[(tile->first + k) * c->L] : 0;
+    REAL room;
+    const REAL first = c->N ? *NAME(read)(x, (tile->first + k) * c->L, 1, &room) : 0;
     shift[k] = first - first == 0 ? first : 0;
   }
 }
@@ -131,7 +166,7 @@ static void NAME(run_batch_norm_train)(const gc_job *job) {
   const gc_tensor *t = job->call->tensors;
   const gc_channels c = gc_channels_of(&t[0]);
   const gc_tile tile = gc_tile_of(&c, job->task);
-  const REAL *x = (const REAL *)gc_first(&t[0]);
+  const NAME(numbers) x = NAME(numbers_of)(&t[0]);
   const double n = (double)(c.N * c.L);
   double *sums = (double *)job->shared, *squares = sums + c.chunks * c.C;
   REAL *const shift = (REAL *)(squares + c.chunks * c.C) + tile.first;
@@ -200,10 +235,46 @@ static int NAME(plan_batch_norm_backward)(const gc_call *call, gc_plan *plan, gc
 static void NAME(grad_channels)(const gc_tensor *t, const gc_channels *c, const gc_tile *tile,
                                 double *sum, double *dot) {
   const REAL *rstd = (const REAL *)gc_first(&t[3]) + tile->first;
-  NAME(tile_sums)(false, c, tile, (const REAL *)gc_first(&t[0]), (const REAL *)gc_first(&t[1]),
+  NAME(tile_sums)(false, c, tile, NAME(numbers_of)(&t[0]), NAME(numbers_of)(&t[1]),
                   (const REAL *)gc_first(&t[2]) + tile->first, sum, dot);
   for (int64_t k = 0; k < tile->width; k++)
     dot[k] *= (double)rstd[k];
+}
+
+/* What the gradients of each channel's elements are made of. */
+typedef struct {
+  NAME(numbers) x, grad, out;
+  REAL mean[GC_WIDTH], back[GC_WIDTH], slope[GC_WIDTH], scale[GC_WIDTH];
+} NAME(backward);
+
+/* The gradient of n elements of x from number `at` on, which are of channel k. */
+static inline __attribute__((always_inline)) void
+NAME(backward_line)(const bool half, const NAME(backward) * b, int64_t k, int64_t at, int64_t n) {
+  REAL room[3][GC_HALVES];
+  NAME(numbers) x = b->x, grad = b->grad, out = b->out;
+  x.half &= half, grad.half &= half, out.half &= half;
+  const REAL mean = b->mean[k], back = b->back[k], slope = b->slope[k], scale = b->scale[k];
+  const int64_t block = half ? GC_HALVES : n;
+  for (int64_t end = at + n, count; at < end; at += count) {
+    count = gc_min(block, end - at);
+    const REAL *from = NAME(read)(x, at, count, room[0]);
+    const REAL *g = NAME(read)(grad, at, count, room[1]);
+    REAL *to = NAME(place)(out, at, room[2]);
+    GC_INDEPENDENT for (int64_t l = 0; l < count; l++) to[l] =
+        (g[l] - back - (from[l] - mean) * slope) * scale;
+    NAME(write)(out, at, count, room[2]);
+  }
+}
+
+/* The same of one element from each of n channels, n <= GC_WIDTH. */
+static inline void NAME(backward_sample)(const NAME(backward) * b, int64_t at, int64_t n) {
+  REAL room[3][GC_WIDTH];
+  const REAL *from = NAME(read)(b->x, at, n, room[0]);
+  const REAL *g = NAME(read)(b->grad, at, n, room[1]);
+  REAL *to = NAME(place)(b->out, at, room[2]);
+  GC_INDEPENDENT for (int64_t k = 0; k < n; k++) to[k] =
+      (g[k] - b->back[k] - (from[k] - b->mean[k]) * b->slope[k]) * b->scale[k];
+  NAME(write)(b->out, at, n, room[2]);
 }
 
 static void NAME(run_batch_norm_backward)(const gc_job *job) {
@@ -219,15 +290,20 @@ static void NAME(run_batch_norm_backward)(const gc_job *job) {
   }
   const bool training = job->call->sizes[0] != 0;
   const double n = (double)(c.N * c.L);
-  REAL mean[GC_WIDTH], back[GC_WIDTH], slope[GC_WIDTH], scale[GC_WIDTH];
+  NAME(backward)
+  b = {.x = NAME(numbers_of)(&t[0]),
+       .grad = NAME(numbers_of)(&t[1]),
+       .out = NAME(numbers_of)(&t[5])};
+  const bool half = b.x.half || b.grad.half || b.out.half;
   for (int64_t k = 0; k < tile.width; k++) {
     const int64_t at = tile.first + k;
     const double sum = gc_channel_total(sums, &c, at), dot = gc_channel_total(dots, &c, at);
     const double rstd = (double)((const REAL *)gc_first(&t[3]))[at];
-    mean[k] = ((const REAL *)gc_first(&t[2]))[at];
-    back[k] = training ? (REAL)(sum / n) : 0;
-    slope[k] = training ? (REAL)(dot / n * rstd) : 0;
-    scale[k] = (REAL)(rstd * (t[4].shape[0] ? (double)((const REAL *)gc_first(&t[4]))[at] : 1));
+    const double weight = t[4].shape[0] ? (double)((const REAL *)gc_first(&t[4]))[at] : 1;
+    b.mean[k] = ((const REAL *)gc_first(&t[2]))[at];
+    b.back[k] = training ? (REAL)(sum / n) : 0;
+    b.slope[k] = training ? (REAL)(dot / n * rstd) : 0;
+    b.scale[k] = (REAL)(rstd * weight);
     if (tile.part == 0) {
       ((REAL *)gc_first(&t[6]))[at] = (REAL)dot;
       ((REAL *)gc_first(&t[7]))[at] = (REAL)sum;
@@ -235,10 +311,12 @@ static void NAME(run_batch_norm_backward)(const gc_job *job) {
   }
   for (int64_t i = tile.from; i < tile.to; i++) {
     const int64_t at = (i * c.C + tile.first) * c.L;
-    const REAL *x = (const REAL *)gc_first(&t[0]) + at, *grad = (const REAL *)gc_first(&t[1]) + at;
-    REAL *out = (REAL *)gc_first(&t[5]) + at;
-    for (int64_t k = 0; k < tile.width; k++)
-      GC_INDEPENDENT for (int64_t l = k * c.L; l < (k + 1) * c.L; l++) out[l] =
-          (grad[l] - back[k] - (x[l] - mean[k]) * slope[k]) * scale[k];
+    if (c.L == 1)
+      NAME(backward_sample)(&b, at, tile.width);
+    for (int64_t k = 0; c.L > 1 && k < tile.width; k++)
+      if (half)
+        NAME(backward_line)(true, &b, k, at + k * c.L, c.L);
+      else
+        NAME(backward_line)(false, &b, k, at + k * c.L, c.L);
   }
 }

@@ -27,34 +27,47 @@ static inline gc_wide NAME(widened)(const REAL *x) {
 #endif
 }
 
+/* Asks for n elements from number `at` on. */
+static inline void NAME(fetch)(NAME(numbers) x, int64_t at, int64_t n) {
+  const int64_t size = x.half ? 2 : (int64_t)sizeof(REAL);
+  for (int64_t j = 0; j < n * size; j += 64)
+    __builtin_prefetch((const char *)x.data + at * size + j);
+}
+
 /* With v = x - shift, and b = grad, or v itself where `own`: the sums of b and of b * v over `rows`
  * rows of n, which lie `apart`: in different pages, where the processor does not look ahead by
  * itself, so that it is asked. */
 static inline __attribute__((always_inline)) void
-NAME(channel_sums)(const bool own, const REAL *x, const REAL *grad, int64_t rows, int64_t apart,
-                   int64_t n, double shift, double *plain, double *product) {
+NAME(channel_sums)(const bool own, const bool half, NAME(numbers) x, NAME(numbers) grad, int64_t at,
+                   int64_t rows, int64_t apart, int64_t n, double shift, double *plain,
+                   double *product) {
   enum { PER_VECTOR = GC_VECTOR_BYTES / 8, VECTORS = 4, AHEAD = 512 /* elements to fetch early */ };
+  enum { STEP = VECTORS * PER_VECTOR };
+  REAL room[2][STEP];
+  x.half &= half, grad.half &= half;
   const int64_t ahead = gc_ceil_div(AHEAD, gc_max(1, n));
   gc_wide s[VECTORS] = {{0}}, q[VECTORS] = {{0}};
   double rest_s = 0, rest_q = 0;
-  for (int64_t row = 0; row < rows; row++, x += apart, grad += apart) {
+  for (int64_t row = 0; row < rows; row++, at += apart) {
     const int64_t next = row + ahead < rows ? ahead * apart : 0;
     int64_t i = 0;
-    for (; i + VECTORS * PER_VECTOR <= n; i += VECTORS * PER_VECTOR) {
-      for (int64_t j = 0; j < VECTORS * PER_VECTOR; j += 64 / (int64_t)sizeof(REAL)) {
-        __builtin_prefetch(x + next + i + j);
-        if (!own)
-          __builtin_prefetch(grad + next + i + j);
-      }
+    for (; i + STEP <= n; i += STEP) {
+      NAME(fetch)(x, at + next + i, STEP);
+      if (!own)
+        NAME(fetch)(grad, at + next + i, STEP);
+      const REAL *from = NAME(read)(x, at + i, STEP, room[0]);
+      const REAL *g = own ? from : NAME(read)(grad, at + i, STEP, room[1]);
       GC_UNROLL for (int j = 0; j < VECTORS; j++) {
-        const gc_wide v = NAME(widened)(x + i + j * PER_VECTOR) - shift;
-        const gc_wide b = own ? v : NAME(widened)(grad + i + j * PER_VECTOR);
+        const gc_wide v = NAME(widened)(from + j * PER_VECTOR) - shift;
+        const gc_wide b = own ? v : NAME(widened)(g + j * PER_VECTOR);
         s[j] += b;
         q[j] = WIDE_MADD(b, v, q[j]);
       }
     }
-    for (; i < n; i++) {
-      const double v = (double)x[i] - shift, b = own ? v : (double)grad[i];
+    const REAL *from = NAME(read)(x, at + i, n - i, room[0]);
+    const REAL *g = own ? from : NAME(read)(grad, at + i, n - i, room[1]);
+    for (int64_t j = 0; j < n - i; j++) {
+      const double v = (double)from[j] - shift, b = own ? v : (double)g[j];
       rest_s += b;
       rest_q += b * v;
     }
@@ -73,14 +86,19 @@ NAME(channel_sums)(const bool own, const REAL *x, const REAL *grad, int64_t rows
 
 /* The same for `width` channels of one element a sample, which lie side by side. */
 static inline __attribute__((always_inline)) void
-NAME(channels_sums)(const bool own, const REAL *x, const REAL *grad, int64_t rows, int64_t apart,
-                    int64_t width, const REAL *shift, double *plain, double *product) {
+NAME(channels_sums)(const bool own, NAME(numbers) x, NAME(numbers) grad, int64_t at, int64_t rows,
+                    int64_t apart, int64_t width, const REAL *shift, double *plain,
+                    double *product) {
+  REAL room[2][GC_WIDTH];
   for (int64_t k = 0; k < width; k++)
     plain[k] = product[k] = 0;
-  for (int64_t row = 0; row < rows; row++, x += apart, grad += apart)
+  for (int64_t row = 0; row < rows; row++, at += apart) {
+    const REAL *from = NAME(read)(x, at, width, room[0]);
+    const REAL *g = own ? from : NAME(read)(grad, at, width, room[1]);
     GC_INDEPENDENT for (int64_t k = 0; k < width; k++) {
-      const double v = (double)x[k] - (double)shift[k], b = own ? v : (double)grad[k];
+      const double v = (double)from[k] - (double)shift[k], b = own ? v : (double)g[k];
       plain[k] += b;
       product[k] += b * v;
     }
+  }
 }

@@ -39,7 +39,8 @@ static int NAME(plan_group_norm)(const gc_call *call, gc_plan *plan, gc_error *e
 static NAME(moments) NAME(moments_at_once)(const REAL *x, int64_t n, double eps, double *rstd) {
   const double shift = n > 0 && x[0] - x[0] == 0 ? (double)x[0] : 0;
   double sum, square;
-  NAME(channel_sums)(true, x, x, 1, 0, n, shift, &sum, &square);
+  const NAME(numbers) own = NAME(numbers_at)(x);
+  NAME(channel_sums)(true, false, own, own, 0, 1, 0, n, shift, &sum, &square);
   const double count = (double)gc_max(1, n), spread = (square - sum * sum / count) / count;
   const double mean = shift + sum / count;
   *rstd = 1 / sqrt((spread < 0 ? 0 : spread) + eps);
@@ -83,7 +84,8 @@ static int NAME(plan_group_norm_backward)(const gc_call *call, gc_plan *plan, gc
 static inline void NAME(channel_slopes)(const REAL *x, const REAL *grad, int64_t n, double mean,
                                         double *plain, double *product) {
   if (n >= 16) {
-    NAME(channel_sums)(false, x, grad, 1, 0, n, mean, plain, product);
+    NAME(channel_sums)(false, false, NAME(numbers_at)(x), NAME(numbers_at)(grad), 0, 1, 0, n, mean,
+                       plain, product);
     return;
   }
   *plain = *product = 0; /* so few are added sooner than vectors are set up */

@@ -78,6 +78,7 @@ class GPU:
     """
 
     has_float64 = False
+    widens_bfloat16 = False  # but in chains, which passes make
 
     def __init__(self, driver: Driver) -> None:
         self.driver = driver

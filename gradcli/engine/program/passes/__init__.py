@@ -10,6 +10,7 @@ from gradcli.engine.program.passes.dead import dead_calls
 from gradcli.engine.program.passes.ends import ends
 from gradcli.engine.program.passes.epilogues import epilogues
 from gradcli.engine.program.passes.first_write import first_write
+from gradcli.engine.program.passes.repeats import repeats
 from gradcli.engine.program.passes.roundings import roundings
 from gradcli.engine.program.passes.views import views
 from gradcli.engine.program.record import Call
@@ -20,6 +21,7 @@ Pass = Callable[[list[Call]], list[Call]]
 PASSES: dict[str, Pass] = {
     "dead_calls": dead_calls,
     "roundings": roundings,
+    "repeats": repeats,
     "constants": constants,
     "views": views,
     "first_write": first_write,
