@@ -66,7 +66,7 @@ class _OwnedRehearsal(Owned, Rehearsal):
     def is_made(self, storage: Storage) -> bool:
         """Whether the step itself made this memory."""
         buffer = self._buffers.get(id(storage))
-        return buffer is not None and buffer.made
+        return buffer is not None and buffer.internal
 
 
 def layer_work(config: Config) -> dict[str, Work]:

@@ -249,21 +249,21 @@ def _run_widened(
     """The same call in float32; an array that stands in it twice does so afterwards."""
     facts = FACTS[kernel]
     wide: dict[object, Array] = {}
-    made, rounded = [], []
+    operands, rounded = [], []
     for number, array in enumerate(arrays):
         if array.dtype is not bfloat16:
-            made.append(array)
+            operands.append(array)
             continue
         if number < facts.inputs:
             key = id(array.storage), array.offset, array.shape, array.strides
             if key not in wide:
                 wide[key] = widened(array)
-            made.append(wide[key])
+            operands.append(wide[key])
         else:
             read = number - facts.inputs in facts.updates
-            made.append(widened(array) if read else _beside(array, float32))
-            rounded.append((made[-1], array))
-    run(kernel, *made, sizes=sizes, options=options)
+            operands.append(widened(array) if read else _beside(array, float32))
+            rounded.append((operands[-1], array))
+    run(kernel, *operands, sizes=sizes, options=options)
     for source, target in rounded:
         order = _order(target)  # so that both are contiguous where the target has no gaps
         if target.numel:
@@ -280,8 +280,8 @@ def widened(array: Array) -> Array:
         1 if stride == 0 else size for size, stride in zip(array.shape, array.strides, strict=True)
     )
     order = _order(array)
-    made = array.view(once, array.strides).permute(order).cast(float32)
-    return made.permute(_back(order)).expand(array.shape)
+    dense = array.view(once, array.strides).permute(order).cast(float32)
+    return dense.permute(_back(order)).expand(array.shape)
 
 
 def _beside(array: Array, dtype: DType) -> Array:

@@ -140,7 +140,7 @@ def multiplied(a: Any, b: Any, bias: Any) -> Any:
     return _owned(lib.gc_product_new(KERNELS["matmul"], a, b, bias))
 
 
-def picked(x: Any, indices: Sequence[Any]) -> Any:
+def pick(x: Any, indices: Sequence[Any]) -> Any:
     """The same of what vectors of places pick along the first dimensions of x."""
     numbers = KERNELS["flat_index"], KERNELS["index_select"]
     return _owned(lib.gc_pick_new(*numbers, x, indices, len(indices)))

@@ -254,11 +254,11 @@ def _declare_like(name: str, samples: Sequence[Sample], write: Callable[..., Ten
     function(f"{name}_", samples=samples, why=IN_PLACE)(write)
 
 
-def _index_copy_(input: Tensor, *args: Any, **named: Any) -> Tensor:
-    refuse_recorded("index_copy_", input, *args, *named.values())
-    if index_copy.over(input, *args, **named):
+def _index_copy_(input: Tensor, *args: Any, **keywords: Any) -> Tensor:
+    refuse_recorded("index_copy_", input, *args, *keywords.values())
+    if index_copy.over(input, *args, **keywords):
         return input
-    return overwrite("index_copy_", input, index_copy(input, *args, **named))
+    return overwrite("index_copy_", input, index_copy(input, *args, **keywords))
 
 
 _declare_like("index_copy", index_copy.samples, _index_copy_)

@@ -62,10 +62,10 @@ def _same_memory(x: Buffer, y: Buffer) -> bool:
     """Both intermediates, one and the same storage, numbers of one owner, or equal constants."""
     if x.owner is not None or y.owner is not None:
         return x.owner is y.owner
-    if x.made or y.made:
-        return x.made and y.made
+    if x.internal or y.internal:
+        return x.internal and y.internal
     if x.storage is y.storage:
         return True
-    if x.storage is None or y.storage is None or x.written or y.written:
+    if x.storage is None or y.storage is None or x.has_writer or y.has_writer:
         return False
     return copy(x.storage) == copy(y.storage)

@@ -147,7 +147,7 @@ class Entry:
 
     def _compile(self, recorded: Recording, passes: Sequence[str]) -> str:
         """Make the program, and let it prove itself: why it could not, or nothing."""
-        buffers = {v.buffer for call in recorded.calls for v in call.outputs if v.buffer.kept}
+        buffers = {v.buffer for call in recorded.calls for v in call.outputs if v.buffer.persistent}
         cpu.trim()  # the eager step's memory, before the program takes its own
         try:
             program = self._program(recorded, passes)

@@ -76,7 +76,7 @@ def _lives(works: Sequence[_Work]) -> dict[Buffer, _Life]:
     lives: dict[Buffer, _Life] = {}
     for work in works:
         for view in work.call.views:
-            if not view.buffer.kept:
+            if not view.buffer.persistent:
                 new = _Life(view.buffer.nbytes, work.first, work.last)
                 life = lives.setdefault(view.buffer, new)
                 life.first, life.last = min(life.first, work.first), max(life.last, work.last)
@@ -125,10 +125,10 @@ def _overwritable(call: Call, out: View) -> list[View]:
 
 def _interchangeable(call: Call, out: View) -> list[View]:
     """The inputs whose memory could be the output's: the same elements of an equal block."""
-    fit = [] if out.buffer.kept or 0 in out.shape else _overwritable(call, out)
+    fit = [] if out.buffer.persistent or 0 in out.shape else _overwritable(call, out)
     fit = [view for view in fit if view.layout == out.layout]
     unfit = {view.buffer for view in call.views if view not in fit}
-    return [view for view in fit if view.buffer not in unfit and not view.buffer.kept]
+    return [view for view in fit if view.buffer not in unfit and not view.buffer.persistent]
 
 
 def _place(lives: list[_Life]) -> int:

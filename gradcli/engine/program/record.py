@@ -30,9 +30,9 @@ class Buffer:
     Attributes:
         storage: where it lies, for memory that outlives the program's run: parameters, states,
             data, gradients. None for an intermediate, which the plan gives a place.
-        made: whether the step itself made it.
+        internal: whether the step itself allocates it.
         owner: who writes its numbers before each step.
-        written: whether a recorded call writes to it.
+        has_writer: whether a recorded call writes to it.
         before: what it held before that, while the recording may still be undone or proved.
         device: where it lies; None for the CPU.
         again: the second run of a checkpoint's part that made it; None for all others.
@@ -40,15 +40,15 @@ class Buffer:
 
     nbytes: int
     storage: Storage | None = None
-    made: bool = False
+    internal: bool = False
     owner: object = None
-    written: bool = False
+    has_writer: bool = False
     before: bytes | None = None
     device: Any = None
     again: object = None
 
     @property
-    def kept(self) -> bool:
+    def persistent(self) -> bool:
         """True when someone may look at it after the step."""
         return self.storage is not None
 
@@ -173,7 +173,7 @@ class Recording:
         views = tuple(self.view(array) for array in arrays)
         inputs = FACTS[kernel].inputs
         call = Call(kernel, views[:inputs], views[inputs:], tuple(sizes), tuple(options))
-        if self._sampling and FACTS[kernel].gathers and not call.inputs[0].buffer.made:
+        if self._sampling and FACTS[kernel].gathers and not call.inputs[0].buffer.internal:
             self.samples.add(call.inputs[0].buffer)
         self._append(call)
 
@@ -189,7 +189,7 @@ class Recording:
         read = len(inputs)
         call = Call("", views[:read], views[read:], function=function, queues=queues)
         for number, view in enumerate(views):
-            if view.buffer.made:
+            if view.buffer.internal:
                 raise CaptureError(
                     f"the step is not captured: tensor {number} of outside.call, of shape "
                     f"{view.shape}, is made by the step itself, and '{call.name}' would find the "
@@ -210,9 +210,9 @@ class Recording:
             )
         for view in call.outputs:
             buffer = view.buffer
-            if buffer.storage is not None and not buffer.written:
+            if buffer.storage is not None and not buffer.has_writer:
                 self.remember(buffer)
-            buffer.written = True
+            buffer.has_writer = True
         self.calls.append(call)
 
     def remember(self, buffer: Buffer) -> None:
@@ -224,7 +224,7 @@ class Recording:
         """Fresh memory: an intermediate, unless it is still held when the step has ended."""
         key = id(storage)
         self._buffers[key] = Buffer(
-            storage.nbytes, made=True, device=storage.device, again=repeating()
+            storage.nbytes, internal=True, device=storage.device, again=repeating()
         )
 
         def forget(_: weakref.ref[Storage]) -> None:

@@ -62,7 +62,7 @@ def waves(calls: Sequence[Call], plans: Sequence[CallPlan]) -> list[Part]:
     for number, (call, plan) in enumerate(zip(calls, plans, strict=True)):
         views = _touched(call)
         after = [uses[v.buffer].free_after(*v.extent, w) for v, w in views if v.buffer in uses]
-        keeps = any(view.buffer.kept for view in call.outputs)
+        keeps = any(view.buffer.persistent for view in call.outputs)
         start = 1 + max((*after, last_check if keeps else -1, outside))
         run = next((view.buffer.again for view in call.outputs if view.buffer.again), None)
         start = max(start, again.setdefault(run, last))

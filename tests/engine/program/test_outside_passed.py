@@ -33,7 +33,7 @@ def call(*reads: Buffer, writes: Sequence[Buffer] = (), function: Any = None) ->
 
 def test_a_function_has_a_wave_of_its_own() -> None:
     """Of calls on other memory too: the two before it and the two behind it go together."""
-    a, b, c, d, e = (Buffer(16, made=True) for _ in range(5))
+    a, b, c, d, e = (Buffer(16, internal=True) for _ in range(5))
     calls = [
         call(a, writes=[b]),
         call(b, writes=[c]),

@@ -50,14 +50,14 @@ from gradcli.errors import DTypeError, OptionError, ShapeError
 )
 def with_part(x: Array, value: Array, *, index: Any) -> Array:
     """A copy of x with one part replaced: whole numbers, slices, None and Ellipsis."""
-    made = x.copy()
-    part = basic_view(made, index, "with_part")
+    out = x.copy()
+    part = basic_view(out, index, "with_part")
     if value.shape != part.shape:
         raise ShapeError(
             f"with_part: value has shape {value.shape}, and that part of x is {part.shape}"
         )
     copy_into(part, value)
-    return made
+    return out
 
 
 @with_part.gradient
@@ -188,13 +188,13 @@ def _with_rows(plan: Plan, view: Tensor, source: Tensor, *, accumulate: bool) ->
 
 # -- index_put -------------------------------------------------------------------------------------
 
-_PUT = [
+_INDEX_PUT = [
     sample((5, 3), below((1,), 5), (1, 3)),
     sample((3, 4), below((2, 1), 3), below((3,), 4), (3,), accumulate=True),
     sample((2, 3), truth((2, 3)), ()),
     sample((0, 3), below((0,), 1), (3,)),
 ]
-_NOT_PUT = [
+_WRONG_INDEX_PUT = [
     wrong(sample((3,), none(), (3,)), "at least one index must be a tensor with dimensions"),
     wrong(sample((3,), (2,)), "indices must be a tuple of tensors, got []"),
     wrong(sample((3,), below((2,), 3), below((2,), 2)), "values are gradcli.int64 and input"),
@@ -202,7 +202,7 @@ _NOT_PUT = [
 ]
 
 
-@function(samples=_PUT, wrong=_NOT_PUT)
+@function(samples=_INDEX_PUT, wrong=_WRONG_INDEX_PUT)
 def index_put(
     input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False
 ) -> Tensor:
@@ -218,7 +218,7 @@ def index_put(
     return _with_rows(plan, plan.view(input), values, accumulate=accumulate)
 
 
-@function("index_put_", samples=_PUT, why=IN_PLACE)
+@function("index_put_", samples=_INDEX_PUT, why=IN_PLACE)
 def index_put_(
     input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False
 ) -> Tensor:

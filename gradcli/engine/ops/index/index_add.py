@@ -21,7 +21,7 @@ from gradcli.engine.ops.index.index_select import (
     run_as,
     whole_indices,
 )
-from gradcli.engine.ops.index.scatter import masked, put
+from gradcli.engine.ops.index.scatter import masked, put_along
 from gradcli.engine.ops.index.where import where
 from gradcli.engine.ops.order import OptionSecond
 from gradcli.engine.ops.shape.reshape import reshape
@@ -39,10 +39,10 @@ def _fitting(name: str, x: Array, index: Array, source: Shape, dim: int) -> int:
     if not x.ndim:
         raise ShapeError(f"{name}: needs 1 or more dimensions, got shape ()")
     d = shape_rules.dim_index(dim, x.ndim, name)
-    wanted = (*x.shape[:d], index.numel, *x.shape[d + 1 :])
-    if index.ndim > 1 or source != wanted:
+    expected = (*x.shape[:d], index.numel, *x.shape[d + 1 :])
+    if index.ndim > 1 or source != expected:
         raise ShapeError(
-            f"{name}: input {x.shape} and index {index.shape} want a source of {wanted}, "
+            f"{name}: input {x.shape} and index {index.shape} want a source of {expected}, "
             f"got {source}"
         )
     return d
@@ -53,9 +53,9 @@ def _same_type(name: str, x: Array, source: Array) -> None:
         raise DTypeError(f"{name}: source is {source.dtype} and input {x.dtype}")
 
 
-def _picked(grad: Array, index: Array, dim: int) -> Array:
-    picked: Array = index_select.forward(grad, index, dim=dim)
-    return picked
+def _select(grad: Array, index: Array, dim: int) -> Array:
+    rows: Array = index_select.forward(grad, index, dim=dim)
+    return rows
 
 
 def _index_add(x: Array, index: Array, source: Array, *, dim: int, alpha: float = 1) -> Array:
@@ -68,7 +68,7 @@ def _index_add(x: Array, index: Array, source: Array, *, dim: int, alpha: float 
     places = whole_indices("index_add", index)
     if lines[2] == 1 or not x.numel:  # single numbers, or none: to sort them takes longer
         shape = tuple(count if k == d else 1 for k in range(x.ndim))
-        return put(x, places.reshape(shape).expand(source.shape), source, d, ADD, "index_add")
+        return put_along(x, places.reshape(shape).expand(source.shape), source, d, ADD, "index_add")
     rows = source.contiguous().reshape((lines[0], count, lines[2]))
     inputs = x.contiguous().reshape(lines), places.reshape((count,)), rows
     out = result_as("index_add", "index_add", *inputs, shape=lines, dtype=x.dtype)
@@ -101,12 +101,12 @@ def index_add_gradient(
     grad: Array, *, index: Array, needs: tuple[bool, ...], dim: int, alpha: float
 ) -> tuple[Array | None, ...]:
     """Unchanged to x; alpha times the slices at index to source."""
-    picked = None
+    to_source = None
     if needs[2]:
-        picked = _picked(grad, index, dim)
+        to_source = _select(grad, index, dim)
         if alpha != 1:
-            picked = map_binary("mul", picked, scalar(alpha, grad.dtype))
-    return grad, None, picked
+            to_source = map_binary("mul", to_source, scalar(alpha, grad.dtype))
+    return grad, None, to_source
 
 
 def put_rows(name: str, x: Array, places: Array, source: Array, out: Array) -> None:
@@ -123,9 +123,9 @@ def last_of(places: Array, n: int) -> Array:
     run("arange", numbers, sizes=(0, 1))
     stays = full((1, n, 1), 0, dtypes.int64)
     run("index_copy", stays, places, numbers, stays)
-    found = empty((1, count, 1), dtypes.int64)
-    run("index_select", stays, places, found)
-    return map_binary("eq", found, numbers, dtypes.bool_).reshape((count,))
+    last = empty((1, count, 1), dtypes.int64)
+    run("index_select", stays, places, last)
+    return map_binary("eq", last, numbers, dtypes.bool_).reshape((count,))
 
 
 def _index_copy(x: Array, index: Array, source: Array, *, dim: int) -> Array:
@@ -148,9 +148,9 @@ def _rows_for(x: Array, index: Array, source: Array, dim: int) -> tuple[Lines, A
 class IndexCopyOp(OptionSecond):
     """index_copy, which may also write into its input at once."""
 
-    def over(self, *args: Any, **named: Any) -> bool:
+    def over(self, *args: Any, **keywords: Any) -> bool:
         """The result written over the input; False where a copy is in the way: nothing is done."""
-        (input, index, source), options = self._bind(args, named)
+        (input, index, source), options = self._bind(args, keywords)
         assert input is not None and index is not None and source is not None
         x = input.array
         lines, places, values = _rows_for(x, index.array, source.array, options["dim"])
@@ -189,8 +189,8 @@ def index_copy_gradient(
     if needs[2]:
         places = whole_indices("index_copy", index).reshape((index.numel,))
         stayed = last_of(places, shapes[0][d])
-        kept = stayed.reshape(tuple(stayed.numel if k == d else 1 for k in range(len(shapes[2]))))
-        to_source = masked(_picked(grad, index, dim).reshape(shapes[2]), kept)
+        mask = stayed.reshape(tuple(stayed.numel if k == d else 1 for k in range(len(shapes[2]))))
+        to_source = masked(_select(grad, index, dim).reshape(shapes[2]), mask)
     return to_x, None, to_source
 
 
@@ -224,5 +224,5 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Operand) -> Tensor
     nowhere, every = full_tensor((size,), False), full_tensor(places.shape, True)
     reached = index_copy(nowhere, 0, places, every)
     shape = [size if k == d else 1 for k in range(input.ndim)]
-    given = value if isinstance(value, Tensor) else full_tensor((), value, dtype=input.dtype)
-    return where(reshape(reached, shape), given.to(input.dtype), input)
+    fill = value if isinstance(value, Tensor) else full_tensor((), value, dtype=input.dtype)
+    return where(reshape(reached, shape), fill.to(input.dtype), input)

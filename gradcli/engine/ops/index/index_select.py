@@ -69,12 +69,12 @@ def _unpick(grad: Array, index: Array, around: Shape, skipped: int = -1) -> Arra
         out = full(around, 0, grad.dtype)
         run("scatter", out, index.reshape(rows.shape), rows.contiguous(), out, sizes=(ADD,))
         return out
-    turned = outer > inner == 1  # then what is added are rows of all numbers of one place
-    if turned:
+    transposed = outer > inner == 1  # then what is added are rows of all numbers of one place
+    if transposed:
         rows, around = rows.permute((2, 1, 0)), (1, n, outer)
     about: dict[str, Any] = {"shape": around, "dtype": grad.dtype, "sizes": (skipped,)}
     out = result("index_select_backward", rows.contiguous(), index, **about)
-    return out.permute((2, 1, 0)).contiguous() if turned else out
+    return out.permute((2, 1, 0)).contiguous() if transposed else out
 
 
 def _index_select(x: Array, index: Array, *, dim: int) -> Array:
@@ -86,8 +86,8 @@ def _index_select(x: Array, index: Array, *, dim: int) -> Array:
         )
     d = shape_rules.dim_index(dim, x.ndim, "index_select")
     rows = x.contiguous().reshape(_around(x.shape, d))
-    picked = _pick("index_select", rows, _positions("index_select", index))
-    return picked.reshape((*x.shape[:d], index.numel, *x.shape[d + 1 :]))
+    out = _pick("index_select", rows, _positions("index_select", index))
+    return out.reshape((*x.shape[:d], index.numel, *x.shape[d + 1 :]))
 
 
 index_select = OptionSecond(
@@ -156,8 +156,8 @@ def embedding(indices: Array, weight: Array, *, padding_idx: int | None = None) 
     if padding_idx is not None and not -rows <= padding_idx < rows:
         raise RangeError(f"embedding: padding_idx {padding_idx} is outside {-rows}..{rows - 1}")
     table = weight.contiguous().reshape((1, rows, width))
-    picked = _pick("embedding", table, _positions("embedding", indices))
-    return picked.reshape((*indices.shape, width))
+    out = _pick("embedding", table, _positions("embedding", indices))
+    return out.reshape((*indices.shape, width))
 
 
 @embedding.gradient

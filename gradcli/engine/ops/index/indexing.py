@@ -101,9 +101,9 @@ class Layout:
         """(outer, n, inner), of which n is picked from."""
         return (shapes.numel(self.before), self.size, shapes.numel(self.behind))
 
-    def result(self, picked: Shape) -> Shape:
+    def result(self, index_shape: Shape) -> Shape:
         """The shape of what index tensors of a common shape pick."""
-        return shapes.check_shape((*self.before, *picked, *self.behind), "getitem")
+        return shapes.check_shape((*self.before, *index_shape, *self.behind), "getitem")
 
 
 def layout(view: Shape, picks: Sequence[Pick]) -> Layout:
@@ -158,7 +158,7 @@ def getitem_by_tensor(input: Tensor, index: Any) -> Tensor:
     if at_once is not None:
         return at_once
     plan = planned("getitem", input.shape, index)
-    return taken(plan, plan.view(input)) if plan.picks else plan.view(input).clone()
+    return pick_from(plan, plan.view(input)) if plan.picks else plan.view(input).clone()
 
 
 def _at_once(x: Tensor, parts: tuple[object, ...]) -> Tensor | None:
@@ -175,27 +175,27 @@ def _at_once(x: Tensor, parts: tuple[object, ...]) -> Tensor | None:
         if type(part) is not Tensor or part.array.dtype is not dtypes.int64:
             return None
         indices.append(part.array)
-    picked = None
+    out = None
     if array.dtype is not dtypes.bfloat16:  # which is widened
-        picked = cpu.picked(array.descriptor, [index.descriptor for index in indices])
-    if picked is None:
+        out = cpu.pick(array.descriptor, [index.descriptor for index in indices])
+    if out is None:
         return None
-    return Tensor(whole(picked, (*indices[0].shape, *array.shape[len(indices) :]), array.dtype))
+    return Tensor(whole(out, (*indices[0].shape, *array.shape[len(indices) :]), array.dtype))
 
 
-def taken(plan: Plan, view: Tensor) -> Tensor:
+def pick_from(plan: Plan, view: Tensor) -> Tensor:
     """What a plan picks from its view."""
-    flat, picked = flat_positions(plan.name, plan.picks)
+    flat, index_shape = flat_positions(plan.name, plan.picks)
     dims = [d for pick in plan.picks for d in pick.dims]
-    if len(dims) == 1 and len(picked) == 1:
+    if len(dims) == 1 and len(index_shape) == 1:
         return index_select.ran([view, flat], {"dim": dims[0]})
     form = layout(view.shape, plan.picks)
     if form.order != tuple(range(view.ndim)):
         view = permute(view, form.order)
-    result = form.result(picked)
+    result = form.result(index_shape)
     rows = reshape.ran([view], {"shape": (*form.before, form.size, *form.behind)})
     rows = index_select.ran([rows, flat], {"dim": len(form.before)})
-    return rows if len(picked) == 1 else reshape(rows, result)
+    return rows if len(index_shape) == 1 else reshape(rows, result)
 
 
 # -- taking an index apart -------------------------------------------------------------------------
@@ -206,28 +206,28 @@ def planned(name: str, shape: Shape, index: object, *, numbers_pick: bool = Fals
 
     With `numbers_pick` tensors without dimensions pick too, unless others do, and are not read.
     """
-    given = index if isinstance(index, tuple) else (index,)
-    alone = _whole_slices_beside(given) if len(given) <= len(shape) else []
+    entries = index if isinstance(index, tuple) else (index,)
+    alone = _whole_slices_beside(entries) if len(entries) <= len(shape) else []
     if alone:
         rows = tuple([Pick(range(d, d + 1), shape[d], x, d) for d, x in alone])
         return Plan(name, (EVERYTHING,) * len(shape), rows)
-    parts = _spelled_out(name, [_part(name, part) for part in given], shape)
+    parts = _spelled_out(name, [_part(name, part) for part in entries], shape)
     numbers_pick = numbers_pick and not any(isinstance(p, Tensor) and p.ndim for p in parts)
     plain: list[Any] = []
     picks: list[Pick] = []
-    source = seen = 0
+    source = view_dim = 0
     for part in parts:
-        pick = _pick(name, part, shape, source, seen)
+        pick = _pick(name, part, shape, source, view_dim)
         if pick is None and numbers_pick and isinstance(part, Tensor):
-            pick = Pick(range(seen, seen + 1), shape[source], part, source)
+            pick = Pick(range(view_dim, view_dim + 1), shape[source], part, source)
         if pick is None:
             plain.append(part)
-            seen += part is None or isinstance(part, slice)
+            view_dim += part is None or isinstance(part, slice)
         else:
             picks.append(pick)
-            plain += [EVERYTHING if _used(part) else None] * len(pick.dims)
-            seen += len(pick.dims)
-        source += _used(part)
+            plain += [EVERYTHING if _count_dims(part) else None] * len(pick.dims)
+            view_dim += len(pick.dims)
+        source += _count_dims(part)
     return Plan(name, tuple(plain), tuple(picks))
 
 
@@ -245,14 +245,14 @@ def _whole_slices_beside(parts: Sequence[object]) -> list[tuple[int, Tensor]]:
 def _part(name: str, part: object) -> Any:
     """Lists as tensors; one truth value as a mask without dimensions."""
     if isinstance(part, (list, tuple, range)):
-        made = tensor(list(part))
-        return made if made.numel() else made.to(dtypes.int64)
+        positions = tensor(list(part))
+        return positions if positions.numel() else positions.to(dtypes.int64)
     if isinstance(part, Tensor) and part.is_floating_point():
         raise DTypeError(f"{name}: an index tensor must be int64, int32 or bool, got {part.dtype}")
     return part
 
 
-def _used(part: object) -> int:
+def _count_dims(part: object) -> int:
     """How many dimensions of the tensor a part of an index takes."""
     if part is None or part is Ellipsis or isinstance(part, bool):
         return 0
@@ -261,41 +261,42 @@ def _used(part: object) -> int:
 
 def _spelled_out(name: str, parts: list[object], shape: Shape) -> list[Any]:
     """Ellipsis, or the end, replaced by the full slices it stands for."""
-    used = sum(_used(part) for part in parts)
-    if used > len(shape):
+    index_count = sum(_count_dims(part) for part in parts)
+    if index_count > len(shape):
         raise RangeError(
-            f"{name}: {quantity(used, 'index', 'indices')} for {len(shape)} dimension(s) of shape "
-            f"{shape}"
+            f"{name}: {quantity(index_count, 'index', 'indices')} for {len(shape)} dimension(s) "
+            f"of shape {shape}"
         )
     places = [i for i, part in enumerate(parts) if part is Ellipsis]
     if len(places) > 1:
         raise OptionError(f"{name}: only one Ellipsis is possible")
     at = places[0] if places else len(parts)
-    return [*parts[:at], *[EVERYTHING] * (len(shape) - used), *parts[at + 1 :]]
+    return [*parts[:at], *[EVERYTHING] * (len(shape) - index_count), *parts[at + 1 :]]
 
 
-def _pick(name: str, part: object, shape: Shape, source: int, seen: int) -> Pick | None:
+def _pick(name: str, part: object, shape: Shape, source: int, view_dim: int) -> Pick | None:
     """An index tensor, or a truth value, as what it picks from; None for all else."""
     if isinstance(part, bool):  # one new dimension, taken or not
-        return Pick(range(seen, seen + 1), 1, tensor([0] * part, dtype=dtypes.int64), source)
+        place = tensor([0] * part, dtype=dtypes.int64)
+        return Pick(range(view_dim, view_dim + 1), 1, place, source)
     if not isinstance(part, Tensor):
         return None
     if part.dtype is dtypes.bool_:
-        return _mask(name, part, shape, source, seen)
+        return _mask(name, part, shape, source, view_dim)
     if not part.ndim:  # a whole number
         return None
     if part.dtype not in (dtypes.int64, dtypes.int32):
         raise DTypeError(f"{name}: an index tensor must be int64, int32 or bool, got {part.dtype}")
-    return Pick(range(seen, seen + 1), shape[source], part, source)
+    return Pick(range(view_dim, view_dim + 1), shape[source], part, source)
 
 
-def _mask(name: str, mask: Tensor, shape: Shape, source: int, seen: int) -> Pick:
+def _mask(name: str, mask: Tensor, shape: Shape, source: int, view_dim: int) -> Pick:
     count = mask.ndim
     if not count:
-        return Pick(range(seen, seen + 1), 1, reshape(mask, (1,)), source)
+        return Pick(range(view_dim, view_dim + 1), 1, reshape(mask, (1,)), source)
     covered = shape[source : source + count]
     if mask.shape != covered:
         raise ShapeError(
             f"{name}: a mask {mask.shape} does not fit shape {shape} from dimension {source} on"
         )
-    return Pick(range(seen, seen + count), shapes.numel(covered), mask, source)
+    return Pick(range(view_dim, view_dim + count), shapes.numel(covered), mask, source)

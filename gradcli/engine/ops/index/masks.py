@@ -69,7 +69,7 @@ _NONZERO = [
 
 @function(
     tuple_if=["as_tuple"],
-    samples=[*_NONZERO, *(replace(one, options={"as_tuple": True}) for one in _NONZERO)],
+    samples=[*_NONZERO, *(replace(case, options={"as_tuple": True}) for case in _NONZERO)],
     why=_PLACE,
 )
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Tensor | tuple[Tensor, ...]:
@@ -138,18 +138,18 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     shape = shape_rules.broadcast(input.shape, mask.shape, "masked_scatter")
     if not shape_rules.numel(shape):
         return expand(input, shape).clone()
-    wanted = reshape(expand(mask, shape), (shape_rules.numel(shape),))
+    flat_mask = reshape(expand(mask, shape), (shape_rules.numel(shape),))
     if not source.numel():
         raise ShapeError(f"masked_scatter: source {source.shape} has no elements")
-    numbers = clamp(cumsum(wanted, 0) - 1, min=0)
+    numbers = clamp(cumsum(flat_mask, 0) - 1, min=0)
     try:  # where the mask is false a place is named, but what lies there is not taken
-        numbers = counted("masked_scatter", mul(numbers, wanted), source.numel())
+        numbers = counted("masked_scatter", mul(numbers, flat_mask), source.numel())
     except RangeError:
         raise ShapeError(
             f"masked_scatter: the mask is true more often than source {source.shape} has elements"
         ) from None
-    taken = index_select(reshape(source, (source.numel(),)), 0, numbers)
-    return where(expand(mask, shape), reshape(taken, shape), expand(input, shape))
+    values = index_select(reshape(source, (source.numel(),)), 0, numbers)
+    return where(expand(mask, shape), reshape(values, shape), expand(input, shape))
 
 
 @function(

@@ -69,7 +69,7 @@ def gathered(x: Array, index: Array, d: int, name: str = "gather") -> Array:
     return result_as(name, "gather", *inputs, shape=lines, dtype=x.dtype).reshape(index.shape)
 
 
-def put(x: Array, index: Array, source: Array, d: int, way: int, name: str) -> Array:
+def put_along(x: Array, index: Array, source: Array, d: int, way: int, name: str) -> Array:
     """A copy of x with the elements of source put where index says, one after another."""
     places = whole_indices(name, index)
     region = _region(x.shape, index.shape, d)
@@ -91,7 +91,7 @@ def put(x: Array, index: Array, source: Array, d: int, way: int, name: str) -> A
 
 def _spread(grad: Array, index: Array, shape: Shape, d: int) -> Array:
     """Zeros with the gradients of gathered elements added where they came from."""
-    return put(full(shape, 0, grad.dtype), index, grad, d, ADD, "gather")
+    return put_along(full(shape, 0, grad.dtype), index, grad, d, ADD, "gather")
 
 
 def _gather(x: Array, index: Array, *, dim: int) -> Array:
@@ -144,7 +144,7 @@ def _last(index: Array, d: int, shape: Shape, name: str) -> Array:
     """True where an element is the last that is put into its place: only that one stays."""
     numbers = empty(index.shape, dtypes.int64)
     run("arange", numbers, sizes=(0, 1))
-    stays = put(full(shape, 0, dtypes.int64), index, numbers, d, SET, name)
+    stays = put_along(full(shape, 0, dtypes.int64), index, numbers, d, SET, name)
     return map_binary("eq", gathered(stays, index, d, name), numbers, dtypes.bool_)
 
 
@@ -181,37 +181,38 @@ class _Scatter(OptionSecond):
     def __call__(
         self, x: Tensor, dim: int, index: Tensor, *, value: Number, reduce: str | None = None
     ) -> Tensor: ...
-    def __call__(self, *args: Any, reduce: str | None = None, **named: Any) -> Tensor:
+    def __call__(self, *args: Any, reduce: str | None = None, **keywords: Any) -> Tensor:
         """Put src, or one value; `reduce` is "add" or "multiply"."""
         if reduce is None:
-            return super().__call__(*args, **named)
+            return super().__call__(*args, **keywords)
         if reduce not in ("add", "multiply"):
             raise OptionError(f"scatter: reduce must be 'add' or 'multiply', got {reduce!r:.60}")
-        (x, index, src), options = self._bind(args, named)
+        (x, index, src), options = self._bind(args, keywords)
         assert x is not None and index is not None and src is not None
         ways = {"add": "sum", "multiply": "prod"}
         return table.scatter_reduce(x, index, src, **options, reduce=ways[reduce])
 
     def _bind(
-        self, args: Sequence[Any], named: dict[str, Any]
+        self, args: Sequence[Any], keywords: dict[str, Any]
     ) -> tuple[list[Tensor | None], dict[str, Any]]:
-        if "value" in named:
-            named = {**named, "src": named["value"]}
-            del named["value"]
+        if "value" in keywords:
+            keywords = {**keywords, "src": keywords["value"]}
+            del keywords["value"]
         args = list(args)
-        x = args[0] if args else named.get("input")
-        index = next((a for a in args[1:] if isinstance(a, Tensor)), named.get("index"))
+        x = args[0] if args else keywords.get("input")
+        index = next((a for a in args[1:] if isinstance(a, Tensor)), keywords.get("index"))
         if isinstance(x, Tensor) and isinstance(index, Tensor):
-            if isinstance(named.get("src"), (bool, int, float)):
-                named = {**named, "src": full_tensor(index.shape, named["src"], dtype=x.dtype)}
+            if isinstance(keywords.get("src"), (bool, int, float)):
+                src = full_tensor(index.shape, keywords["src"], dtype=x.dtype)
+                keywords = {**keywords, "src": src}
             if len(args) > 2 and isinstance(args[-1], (bool, int, float)):
                 args[-1] = full_tensor(index.shape, args[-1], dtype=x.dtype)
-        return super()._bind(args, named)
+        return super()._bind(args, keywords)
 
 
 def _scatter(x: Array, index: Array, src: Array, *, dim: int) -> Array:
     """The input with src put at index along `dim`; of several in one place the last stays."""
-    return put(x, index, src, checked("scatter", x, index, src, dim), SET, "scatter")
+    return put_along(x, index, src, checked("scatter", x, index, src, dim), SET, "scatter")
 
 
 _PUTS = [
@@ -250,7 +251,7 @@ def scatter_gradient(
     to_x = to_src = None
     if needs[0]:
         nothing = full(index.shape, 0, grad.dtype)
-        to_x = put(grad, index, nothing, d, SET, "scatter")
+        to_x = put_along(grad, index, nothing, d, SET, "scatter")
     if needs[2]:
         stayed = _last(index, d, shapes[0], "scatter")
         to_src = set_into(masked(gathered(grad, index, d), stayed), shapes[2])
@@ -262,7 +263,7 @@ def _scatter_add(x: Array, index: Array, src: Array, *, dim: int) -> Array:
     d = checked("scatter_add", x, index, src, dim)
     if x.dtype is dtypes.bool_:
         raise DTypeError("scatter_add: truths cannot be added; use x.long()")
-    return put(x, index, src, d, ADD, "scatter_add")
+    return put_along(x, index, src, d, ADD, "scatter_add")
 
 
 scatter_add = OptionSecond(
@@ -287,8 +288,8 @@ def scatter_add_gradient(
 ) -> tuple[Array | None, ...]:
     """Unchanged to x; to src what gather picks."""
     d = shape_rules.dim_index(dim, len(shapes[0]), "scatter_add")
-    picked = set_into(gathered(grad, index, d), shapes[2]) if needs[2] else None
-    return grad, None, picked
+    to_src = set_into(gathered(grad, index, d), shapes[2]) if needs[2] else None
+    return grad, None, to_src
 
 
 @function(
@@ -316,11 +317,11 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     if input.shape == indices.shape:
         return gather(input, d, indices)
 
-    def others(shape: Shape, size: int) -> Shape:
+    def with_size(shape: Shape, size: int) -> Shape:
         return (*shape[:d], size, *shape[d + 1 :])
 
     shape = shape_rules.broadcast(
-        others(input.shape, 1), others(indices.shape, 1), "take_along_dim"
+        with_size(input.shape, 1), with_size(indices.shape, 1), "take_along_dim"
     )
-    x = expand(input, others(shape, input.shape[d]))
-    return gather(x, d, expand(indices, others(shape, indices.shape[d])))
+    x = expand(input, with_size(shape, input.shape[d]))
+    return gather(x, d, expand(indices, with_size(shape, indices.shape[d])))

@@ -20,7 +20,7 @@ from gradcli.engine.ops.index.scatter import (
     gather,
     gathered,
     masked,
-    put,
+    put_along,
     scatter,
     scatter_add,
 )
@@ -38,16 +38,16 @@ _JOINS = {"prod": MULTIPLY, "amax": MAX, "amin": MIN}
 class _ScatterReduce(OptionSecond):
     """Sums and means are scatter_add's; what is there may be left out of all of them."""
 
-    def __call__(self, *args: Any, **named: Any) -> Tensor:
+    def __call__(self, *args: Any, **keywords: Any) -> Tensor:
         """Join src with what is there: "sum", "prod", "mean", "amax" or "amin"."""
         try:
-            return self._joined(args, named)
+            return self._joined(args, keywords)
         except GradcliError as error:
             rename(error, self.name)
             raise
 
-    def _joined(self, args: tuple[object, ...], named: dict[str, object]) -> Tensor:
-        (x, index, src), options = self._bind(args, named)
+    def _joined(self, args: tuple[object, ...], keywords: dict[str, object]) -> Tensor:
+        (x, index, src), options = self._bind(args, keywords)
         assert x is not None and index is not None and src is not None
         reduce, include = options["reduce"], options.get("include_self", True)
         if reduce not in (*_JOINS, "sum", "mean"):
@@ -95,7 +95,7 @@ def _scatter_reduce(
     """The input with src joined with what is at index along `dim`, as `reduce` says."""
     del include_self  # what is there has been made neutral
     d = shape_rules.dim_index(dim, x.ndim, "scatter_reduce")
-    return put(x, index, src, d, _JOINS[reduce], "scatter_reduce")
+    return put_along(x, index, src, d, _JOINS[reduce], "scatter_reduce")
 
 
 scatter_reduce = _ScatterReduce(
@@ -175,20 +175,21 @@ def _of_product_again(
     # The sum of what is 0: no value, but a slope of 1 for each.
     nulls = scatter_add(where(none_x, x, 0.0), dim, index, where(none_src, src, 0.0))
 
-    def others(own: Tensor, at: Tensor, plain: Tensor, *of_place: Tensor) -> Tensor:
+    def peer_product(own: Tensor, at: Tensor, plain: Tensor, *of_place: Tensor) -> Tensor:
         zeros, rest, nulls = of_place
-        left = zeros - own.to(at.dtype)  # zeros among the others: with one, the product is that one
-        factor = where(left == 1, nulls - where(own, at, 0.0), 0.0)
-        return where(left == 0, 1.0, factor) * rest / plain
+        # Zeros among the others: with one, the product is that one.
+        peer_zeros = zeros - own.to(at.dtype)
+        factor = where(peer_zeros == 1, nulls - where(own, at, 0.0), 0.0)
+        return where(peer_zeros == 0, 1.0, factor) * rest / plain
 
     there = (gather(each, dim, index) for each in (zeros, rest, nulls))
-    to_src = others(none_src, src, plain_src, *there)
-    return others(none_x, x, plain_x, zeros, rest, nulls), None, to_src
+    to_src = peer_product(none_src, src, plain_src, *there)
+    return peer_product(none_x, x, plain_x, zeros, rest, nulls), None, to_src
 
 
 def _counted(truth_x: Array, truth_src: Array, index: Array, d: int, dtype: DType) -> Array:
     """How many are true, of an element and of what was joined with it."""
-    return put(truth_x.cast(dtype), index, truth_src.cast(dtype), d, ADD, "scatter_reduce")
+    return put_along(truth_x.cast(dtype), index, truth_src.cast(dtype), d, ADD, "scatter_reduce")
 
 
 def _of_extreme(
@@ -208,18 +209,19 @@ def _of_product(
     zero, one = full((), 0, x.dtype), full((), 1, x.dtype)
     none_x, none_src = (map_binary("eq", a, zero, dtypes.bool_) for a in (x, src))
     zeros = _counted(none_x, none_src, index, d, x.dtype)
-    plain_x, plain_src = (_chosen(none, one, a) for none, a in ((none_x, x), (none_src, src)))
-    rest = map_binary("mul", grad, put(plain_x, index, plain_src, d, MULTIPLY, "scatter_reduce"))
+    plain_x, plain_src = (_where(none, one, a) for none, a in ((none_x, x), (none_src, src)))
+    product = put_along(plain_x, index, plain_src, d, MULTIPLY, "scatter_reduce")
+    rest = map_binary("mul", grad, product)
 
-    def others(own_zero: Array, plain: Array, zeros: Array, rest: Array) -> Array:
+    def peer_product(own_zero: Array, plain: Array, zeros: Array, rest: Array) -> Array:
         alone = map_binary("eq", zeros, own_zero.cast(x.dtype), dtypes.bool_)
         return masked(map_binary("div", rest, plain), alone)
 
     there = gathered(zeros, index, d), gathered(rest, index, d)
-    return others(none_x, plain_x, zeros, rest), others(none_src, plain_src, *there)
+    return peer_product(none_x, plain_x, zeros, rest), peer_product(none_src, plain_src, *there)
 
 
-def _chosen(mask: Array, a: Array, b: Array) -> Array:
+def _where(mask: Array, a: Array, b: Array) -> Array:
     """The value a where the mask is true, otherwise b."""
     out = empty(b.shape, b.dtype)
     run("where", mask, a.expand(b.shape), b, out)

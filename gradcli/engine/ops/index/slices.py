@@ -53,16 +53,16 @@ def getitem_gradient(grad: Array, *, shapes: tuple[Shape], index: object) -> Arr
 def basic_view(x: Array, index: object, name: str = "getitem") -> Array:
     """The view that whole numbers, slices, None and Ellipsis describe."""
     parts = index if isinstance(index, tuple) else (index,)
-    used = sum(part is not None and part is not Ellipsis for part in parts)
-    if used > x.ndim:
+    index_count = sum(part is not None and part is not Ellipsis for part in parts)
+    if index_count > x.ndim:
         raise RangeError(
-            f"{name}: {quantity(used, 'index', 'indices')} for {x.ndim} dimension(s) of shape "
-            f"{x.shape}"
+            f"{name}: {quantity(index_count, 'index', 'indices')} for {x.ndim} dimension(s) "
+            f"of shape {x.shape}"
         )
     shape: list[int] = []
     strides: list[int] = []
     offset, d = x.offset, 0
-    for part in _spelled_out(name, parts, x.ndim - used):
+    for part in _spelled_out(name, parts, x.ndim - index_count):
         if part is None:
             shape.append(1)
             strides.append(0)

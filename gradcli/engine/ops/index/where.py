@@ -32,17 +32,17 @@ class _Where(Op[Tensor]):
     def __call__(self, condition: Tensor, input: Operand, other: Operand) -> Tensor: ...
     @overload
     def __call__(self, condition: Tensor) -> tuple[Tensor, ...]: ...
-    def __call__(self, *args: Any, **named: Any) -> Any:
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
         """Chosen elements, or places."""
-        if len(args) + len(named) == 1:
-            return table.nonzero(*args, *named.values(), as_tuple=True)
-        return super().__call__(*args, **named)
+        if len(args) + len(keywords) == 1:
+            return table.nonzero(*args, *keywords.values(), as_tuple=True)
+        return super().__call__(*args, **keywords)
 
     def _bind(
-        self, args: Sequence[object], named: dict[str, object]
+        self, args: Sequence[object], keywords: dict[str, object]
     ) -> tuple[list[Tensor | None], dict[str, Any]]:
-        arguments = dict(zip(("condition", "input", "other"), args, strict=False)) | named
-        if set(arguments) != {"condition", "input", "other"} or len(args) + len(named) != 3:
+        arguments = dict(zip(("condition", "input", "other"), args, strict=False)) | keywords
+        if set(arguments) != {"condition", "input", "other"} or len(args) + len(keywords) != 3:
             raise DTypeError(f"where: takes (condition, input, other), got {sorted(arguments)}")
         condition = self._input("condition", arguments["condition"])
         a, b = arguments["input"], arguments["other"]

@@ -26,13 +26,13 @@ def _classes(name: str, x: Array, target: Array, weight: Array | None) -> Along:
     if x.ndim == 0:
         raise ShapeError(f"{name}: x needs a dimension of classes, got shape ()")
     at = 0 if x.ndim == 1 else 1
-    wanted = shapes.reduced(x.shape, (at,), keepdim=False)
+    expected = shapes.reduced(x.shape, (at,), keepdim=False)
     if target.dtype.is_floating_point:
         raise DTypeError(f"{name}: target must hold class numbers, got {target.dtype.name}")
-    if target.shape != wanted:
+    if target.shape != expected:
         raise ShapeError(
             f"{name}: x {x.shape} has {quantity(x.shape[at], 'class')} in dimension {at} and needs "
-            f"a target of shape {wanted}, got {target.shape}"
+            f"a target of shape {expected}, got {target.shape}"
         )
     if weight is not None and weight.shape != x.shape[at : at + 1]:
         raise ShapeError(
@@ -42,13 +42,13 @@ def _classes(name: str, x: Array, target: Array, weight: Array | None) -> Along:
     return along(x.shape, (at,))
 
 
-def _named(name: str, call: Callable[[], Array]) -> Array:
+def _run_as(name: str, call: Callable[[], Array]) -> Array:
     """A result whose kernel names a bad target as that of this op."""
     try:
         return call()
     except RangeError as error:
-        said = error.message.replace("cross_entropy: index", f"{name}: target")
-        raise RangeError(said) from None
+        message = error.message.replace("cross_entropy: index", f"{name}: target")
+        raise RangeError(message) from None
 
 
 def _weights(weight: Array | None, x: Array) -> Array:
@@ -79,7 +79,7 @@ def _loss(
     sizes = (mode, ignore_index, int(name == "nll_loss"))
     arrays = lines.fold(x), labels, _weights(weight, x), loss, stats
     about: dict[str, Any] = {"shape": (1,), "dtype": dtype, "sizes": sizes, "options": (smooth,)}
-    total = _named(name, lambda: result("cross_entropy", *arrays, **about))
+    total = _run_as(name, lambda: result("cross_entropy", *arrays, **about))
     return loss.reshape(target.shape if mode == 0 else ()), stats, total
 
 
@@ -103,7 +103,7 @@ def _loss_slope(
     inputs = lines.fold(x), labels, _weights(weight, x), stats, total, grad
     about: dict[str, Any] = {"shape": lines.lines, "dtype": x.dtype, "sizes": sizes}
     return lines.unfold(
-        _named(name, lambda: result("cross_entropy_backward", *inputs, **about, options=(smooth,)))
+        _run_as(name, lambda: result("cross_entropy_backward", *inputs, **about, options=(smooth,)))
     )
 
 
@@ -173,15 +173,15 @@ def _of_weight(
 class CrossEntropyOp(Op[Tensor]):
     """Takes class numbers, or probabilities: float targets of the shape of x."""
 
-    def __call__(self, *args: Any, **named: Any) -> Tensor:
+    def __call__(self, *args: Any, **keywords: Any) -> Tensor:
         """The loss; targets of probabilities go through simpler ops."""
-        target = args[1] if len(args) > 1 else named.get("target")
+        target = args[1] if len(args) > 1 else keywords.get("target")
         if isinstance(target, Tensor) and target.is_floating_point():
-            (x, _, weight), options = self._bind(args, named)
+            (x, _, weight), options = self._bind(args, keywords)
             assert x is not None
             if target.shape == x.shape:
                 return _against_probabilities(x, target, weight, **options)
-        return super().__call__(*args, **named)
+        return super().__call__(*args, **keywords)
 
 
 def _against_probabilities(

@@ -206,13 +206,13 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean
         )
     classes = input.shape[-1]
     places = table.where(target == -1, 0, target)  # what stands there does not count
-    chosen = table.unsqueeze(table.gather(input, -1, places), -1)
-    named = table.unsqueeze(table.cumprod(table.to(target >= 0, target.dtype), -1) > 0, -1)
+    label_scores = table.unsqueeze(table.gather(input, -1, places), -1)
+    valid = table.unsqueeze(table.cumprod(table.to(target >= 0, target.dtype), -1) > 0, -1)
     # (..., labels, classes): where a label stands, and which classes are none.
-    hit = table.logical_and(table.unsqueeze(target, -1) == arange(classes), named)
+    hit = table.logical_and(table.unsqueeze(target, -1) == arange(classes), valid)
     label = table.any(hit, -2, keepdim=True)
-    counts = table.logical_and(named, table.logical_not(label))
-    apart = 1 - chosen + table.unsqueeze(input, -2)
+    counts = table.logical_and(valid, table.logical_not(label))
+    apart = 1 - label_scores + table.unsqueeze(input, -2)
     pairs = table.relu(table.where(counts, apart, 0.0))
     sums = table.sum(table.sum(pairs, -1), -1) / classes
     return finished("multilabel_margin_loss", sums, reduction)
@@ -238,8 +238,9 @@ def gaussian_nll_loss(
 ) -> Tensor:
     """(log(var) + (input - target)^2 / var) / 2, var at least eps; with full, + log(2 pi) / 2."""
     one_shape("gaussian_nll_loss", input, target)
-    given = var if isinstance(var, Tensor) else creation.full(input.shape, var, dtype=input.dtype)
-    spread = _fitting_variance(input, given)
+    if not isinstance(var, Tensor):
+        var = creation.full(input.shape, var, dtype=input.dtype)
+    spread = _fitting_variance(input, var)
     # The gradient goes by where eps is taken instead.
     spread = spread + (at_least(spread, eps) - spread).detach()
     apart = input - target
@@ -256,7 +257,7 @@ def _fitting_variance(input: Tensor, var: Tensor) -> Tensor:
     if var.shape == input.shape[:-1]:
         return table.unsqueeze(var, -1)
     pairs = zip(var.shape, input.shape, strict=False)
-    other = [mine for mine, wanted in pairs if mine != wanted]
+    other = [size for size, expected in pairs if size != expected]
     if var.ndim != input.ndim or other != [1]:
         raise ShapeError(
             f"gaussian_nll_loss: var {var.shape} does not fit input {input.shape}: it may lack "

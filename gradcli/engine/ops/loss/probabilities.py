@@ -27,11 +27,11 @@ from gradcli.errors import ShapeError
 class WeightedOp(Op[Tensor]):
     """A loss of pairs whose terms may have weights, of a shape that broadcasts to theirs."""
 
-    def __call__(self, *args: Any, **named: Any) -> Tensor:
+    def __call__(self, *args: Any, **keywords: Any) -> Tensor:
         """The loss; weights go through simpler ops."""
-        (input, target, *weights), options = self._bind(args, named)
+        (input, target, *weights), options = self._bind(args, keywords)
         if not any(weight is not None for weight in weights):
-            return super().__call__(*args, **named)
+            return super().__call__(*args, **keywords)
         assert input is not None and target is not None
         reduction = options.pop("reduction", "mean")
         checked_reduction(self.name, reduction)
@@ -193,8 +193,8 @@ def kl_div(
 
     With log_target the target is logarithms too. "batchmean" divides the sum by the first size.
     """
-    known = (*REDUCTIONS, "batchmean")
-    return paired("kl_div", _kl(log_target), input, target, reduction, known=known)
+    choices = (*REDUCTIONS, "batchmean")
+    return paired("kl_div", _kl(log_target), input, target, reduction, choices=choices)
 
 
 @kl_div.gradient

@@ -28,14 +28,14 @@ Make = Callable[[tuple[int, ...]], Input]
 def pair_samples(first: Make, second: Make, *rest: Input, **options: object) -> list[Sample]:
     """Shapes and reductions that every loss of pairs is tried with."""
 
-    def one(shape: tuple[int, ...], **more: object) -> Sample:
+    def case(shape: tuple[int, ...], **more: object) -> Sample:
         return sample(first(shape), second(shape), *rest, **more, **options)
 
     return [
-        one((3, 5)),
-        one((2, 1, 4), reduction="sum"),
-        one((2, 3), reduction="none"),
-        one(()),
+        case((3, 5)),
+        case((2, 1, 4), reduction="sum"),
+        case((2, 3), reduction="none"),
+        case(()),
     ]
 
 
@@ -97,11 +97,11 @@ def mse_loss_gradient(
 REDUCTIONS = ("none", "mean", "sum")  # 0, 1, 2 in csrc/cpu/loss/loss.h
 
 
-def checked_reduction(name: str, reduction: str, known: Sequence[str] = REDUCTIONS) -> None:
+def checked_reduction(name: str, reduction: str, choices: Sequence[str] = REDUCTIONS) -> None:
     """Refuse a reduction that there is not."""
-    if reduction not in known:
-        said = f"{', '.join(known[:-1])} or {known[-1]}"
-        raise OptionError(f"{name}: reduction must be {said}, got {reduction!r:.60}")
+    if reduction not in choices:
+        expected = f"{', '.join(choices[:-1])} or {choices[-1]}"
+        raise OptionError(f"{name}: reduction must be {expected}, got {reduction!r:.60}")
 
 
 def reduction_code(name: str, reduction: str) -> int:
@@ -122,10 +122,10 @@ def paired(
     target: Array,
     reduction: str,
     options: Sequence[float] = (),
-    known: Sequence[str] = REDUCTIONS,
+    choices: Sequence[str] = REDUCTIONS,
 ) -> Array:
     """The terms of a row of scalar_ops.h, reduced."""
-    checked_reduction(name, reduction, known)
+    checked_reduction(name, reduction, choices)
     match(name, floats(name, input), target=target)
     if input.shape != target.shape:
         raise ShapeError(

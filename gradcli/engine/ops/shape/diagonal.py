@@ -33,10 +33,10 @@ def _walk_along(
     """Shape and strides of that view, and where it begins."""
     down, right = max(0, -offset), max(0, offset)
     count = max(0, min(shape[a] - down, shape[b] - right))
-    others = [d for d in range(len(shape)) if d not in (a, b)]
+    rest = [d for d in range(len(shape)) if d not in (a, b)]
     nothing = not count or not shape_rules.numel(shape)
     begin = 0 if nothing else down * strides[a] + right * strides[b]
-    sizes, steps = [shape[d] for d in others], [strides[d] for d in others]
+    sizes, steps = [shape[d] for d in rest], [strides[d] for d in rest]
     return (*sizes, count), (*steps, strides[a] + strides[b]), begin
 
 
@@ -157,10 +157,10 @@ def _triangle(name: str, doc: str) -> Op[Tensor]:
         return out.reshape(x.shape)
 
     forward.__doc__ = doc
-    refused = wrong(sample((3,)), f"{name}: needs 2 or more dimensions")
-    declared = op(name=name, twice="linear", samples=_TRIANGLES, wrong=[refused])(forward)
-    declared.gradient(lambda grad, *, diagonal: forward(grad, diagonal=diagonal))
-    return declared
+    refusal = wrong(sample((3,)), f"{name}: needs 2 or more dimensions")
+    triangle = op(name=name, twice="linear", samples=_TRIANGLES, wrong=[refusal])(forward)
+    triangle.gradient(lambda grad, *, diagonal: forward(grad, diagonal=diagonal))
+    return triangle
 
 
 tril = _triangle(

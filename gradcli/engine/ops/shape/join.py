@@ -96,8 +96,8 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
         parts = [clone(parts[0])]
     while len(parts) > 1:  # pairs of pairs: each element is copied log2(n) times, not n times
         pairs = zip(parts[::2], parts[1::2], strict=False)
-        left = parts[-1:] if len(parts) % 2 else []
-        parts = [_join(a, b, dim) for a, b in pairs] + left
+        odd = parts[-1:] if len(parts) % 2 else []
+        parts = [_join(a, b, dim) for a, b in pairs] + odd
     return parts[0]
 
 

@@ -22,7 +22,7 @@ from gradcli.wording import quantity
 
 def _reflect(front: int, size: int, behind: int) -> Tensor:
     places = (abs(at) for at in range(-front, size + behind))
-    return _listed([at if at < size else 2 * (size - 1) - at for at in places])
+    return _as_index([at if at < size else 2 * (size - 1) - at for at in places])
 
 
 def _replicate(front: int, size: int, behind: int) -> Tensor:
@@ -31,10 +31,10 @@ def _replicate(front: int, size: int, behind: int) -> Tensor:
 
 
 def _circular(front: int, size: int, behind: int) -> Tensor:
-    return _listed([at % size for at in range(-front, size + behind)])
+    return _as_index([at % size for at in range(-front, size + behind)])
 
 
-def _listed(places: list[int]) -> Tensor:
+def _as_index(places: list[int]) -> Tensor:
     return tensor(places, dtype=dtypes.int64)
 
 

@@ -89,16 +89,16 @@ def repeat_interleave(
     times = _times(repeats, size)
     if isinstance(times, int):
         outer, inner = shape_rules.numel(shape[: d + 1]), shape_rules.numel(shape[d + 1 :])
-        made = _repeated(input, outer, times, inner, (*shape[:d], size * times, *shape[d + 1 :]))
+        out = _repeated(input, outer, times, inner, (*shape[:d], size * times, *shape[d + 1 :]))
     else:
         empty((sum(times),), dtypes.int64)  # refuses at once what no memory holds
         places = [i for i, count in enumerate(times) for _ in range(count)]
-        made = index_select(input, d, tensor(places, dtype=dtypes.int64))
-    if output_size is not None and made.shape[d] != output_size:
+        out = index_select(input, d, tensor(places, dtype=dtypes.int64))
+    if output_size is not None and out.shape[d] != output_size:
         raise OptionError(
-            f"repeat_interleave: output_size {output_size} given, but there are {made.shape[d]}"
+            f"repeat_interleave: output_size {output_size} given, but there are {out.shape[d]}"
         )
-    return made
+    return out
 
 
 def _times(repeats: int | Tensor, size: int) -> int | list[int]:

@@ -10,7 +10,7 @@ from gradcli.engine.array import Array, empty, full, run
 from gradcli.engine.composite import function
 from gradcli.engine.op import Op, declare_op
 from gradcli.engine.ops.index.index_select import ADD
-from gradcli.engine.ops.index.scatter import put, put_back
+from gradcli.engine.ops.index.scatter import put_along, put_back
 from gradcli.engine.result import Sorted
 from gradcli.engine.sample import distinct, index, sample, wrong
 from gradcli.engine.shape import Shape
@@ -111,7 +111,7 @@ def gradient_by_places(
 ) -> Array:
     """Each value's gradient to the place it came from."""
     d = shape_rules.dim_index(dim, len(shapes[0]), "sort")
-    return put(full(shapes[0], 0, grads[0].dtype), indices, grads[0], d, ADD, "sort")
+    return put_along(full(shapes[0], 0, grads[0].dtype), indices, grads[0], d, ADD, "sort")
 
 
 @topk.gradient_graph

@@ -33,9 +33,9 @@ PASSES: dict[str, Pass] = {
 
 def optimized(calls: Sequence[Call], names: Iterable[str]) -> list[Call]:
     """The list after the passes of these names."""
-    chosen = set(names)
-    made = list(calls)
+    enabled = set(names)
+    result = list(calls)
     for name, rewrite in PASSES.items():
-        if name in chosen:
-            made = rewrite(made)
-    return made
+        if name in enabled:
+            result = rewrite(result)
+    return result

@@ -24,14 +24,14 @@ def chains(calls: list[Call]) -> list[Call]:
             continue
         group[i] = (i,)
         for members in _candidates(flow, i, group):
-            made = one_call(flow, members)
-            if made is not None:
+            fused = one_call(flow, members)
+            if fused is not None:
                 group.update((member, members) for member in members)
-                whole[members] = made
+                whole[members] = fused
                 break
-    made_at = {members[-1]: whole[members] for members in set(group.values()) if members in whole}
-    gone = {member for members in set(group.values()) for member in members[:-1]}
-    return [made_at.get(i, call) for i, call in enumerate(calls) if i not in gone]
+    fused_at = {members[-1]: whole[members] for members in set(group.values()) if members in whole}
+    absorbed = {member for members in set(group.values()) for member in members[:-1]}
+    return [fused_at.get(i, call) for i, call in enumerate(calls) if i not in absorbed]
 
 
 def may_belong(flow: Flow, i: int) -> bool:
@@ -51,7 +51,7 @@ def _candidates(flow: Flow, i: int, group: dict[int, tuple[int, ...]]) -> Iterab
     feeding = {group[m] for m in makers if m is not None and m in group and m < i}
     if len(feeding) > 1:
         yield tuple(sorted({i, *(member for members in feeding for member in members)}))
-    for members in sorted(feeding, key=lambda one: (-len(one), one)):
+    for members in sorted(feeding, key=lambda feeder: (-len(feeder), feeder)):
         yield (*members, i)
 
 
@@ -70,7 +70,7 @@ def _may_wait(flow: Flow, i: int, members: tuple[int, ...]) -> bool:
     """Whether call i may run at the place of the last member."""
     call, last = flow.calls[i], members[-1]
     (out,) = call.outputs
-    if out.buffer.kept and flow.checks(i, last):
+    if out.buffer.persistent and flow.checks(i, last):
         return False
     if not flow.users(out, i, last) <= set(members):
         return False
@@ -79,7 +79,7 @@ def _may_wait(flow: Flow, i: int, members: tuple[int, ...]) -> bool:
 
 def _row_length(flow: Flow, members: tuple[int, ...]) -> int | None:
     """The longest n for which all tensors are (rows, n) that the kernel reads; None for none."""
-    made = {flow.calls[i].outputs[0].buffer for i in members}
+    outputs = {flow.calls[i].outputs[0].buffer for i in members}
     count = flow.calls[members[0]].outputs[0].numel
     fitting = {count}
     broadcast = False
@@ -88,11 +88,11 @@ def _row_length(flow: Flow, members: tuple[int, ...]) -> int | None:
         if out.numel != count:
             return None
         for view in flow.calls[i].inputs:
-            if view.buffer in made or view.contiguous:
+            if view.buffer in outputs or view.contiguous:
                 continue
             lengths = {prod(out.shape[d:]) for d in range(len(out.shape))} - {0, 1}
-            found = {n for n in lengths if _rows(view, n) is not None}
-            fitting = fitting & found if broadcast else found
+            fits = {n for n in lengths if _rows(view, n) is not None}
+            fitting = fitting & fits if broadcast else fits
             broadcast = True
     longest = max(fitting, default=0)
     return longest if longest == count or longest >= _SHORTEST else None
@@ -100,8 +100,8 @@ def _row_length(flow: Flow, members: tuple[int, ...]) -> int | None:
 
 def _rows(view: View, n: int) -> View | None:
     """A tensor as (rows, n), if its elements along n are next to one another or all one."""
-    made = as_shape(view, (view.numel // n, n))
-    return made if made is not None and made.strides[1] in (0, 1) else None
+    rows = as_shape(view, (view.numel // n, n))
+    return rows if rows is not None and rows.strides[1] in (0, 1) else None
 
 
 class _Slots:
@@ -133,10 +133,10 @@ class _Slots:
             if slot >= FIRST_SCRATCH and self._last[buffer] == i:
                 self._free.append(slot)
         result = self._result(i, call.outputs[0])
-        found = [slot for slot in operands if slot is not None]
-        if result is None or len(found) < len(operands):
+        slots = [slot for slot in operands if slot is not None]
+        if result is None or len(slots) < len(operands):
             return False
-        self._steps.append(Step(call.kernel, tuple(found), result, self._pair(call.options)))
+        self._steps.append(Step(call.kernel, tuple(slots), result, self._pair(call.options)))
         return True
 
     def _operand(self, view: View) -> int | None:
@@ -146,15 +146,15 @@ class _Slots:
         rows = _rows(view, self._row)
         if rows is None or any(out.buffer is view.buffer for out in self._outputs):
             return None
-        for slot, known in enumerate(self._inputs):
-            if known.same(rows):
+        for slot, present in enumerate(self._inputs):
+            if present.same(rows):
                 return slot
         self._inputs.append(rows)
         return len(self._inputs) - 1 if len(self._inputs) <= chain.INPUTS else None
 
     def _result(self, i: int, out: View) -> int | None:
         own = self._flow.maker(out.buffer) == i and out.whole
-        if own and not out.buffer.kept and self._only_here(out.buffer):
+        if own and not out.buffer.persistent and self._only_here(out.buffer):
             slot = self._free.pop() if self._free else None
         else:
             slot = self._output(out)
@@ -167,8 +167,8 @@ class _Slots:
 
     def _output(self, out: View) -> int | None:
         rows = as_shape(out, (out.numel // self._row, self._row))
-        known = [*self._inputs, *self._outputs]
-        if rows is None or any(view.buffer is out.buffer for view in known):
+        views = [*self._inputs, *self._outputs]
+        if rows is None or any(view.buffer is out.buffer for view in views):
             return None
         self._outputs.append(rows)
         count = len(self._outputs)
@@ -176,10 +176,10 @@ class _Slots:
 
     def _pair(self, options: tuple[float, ...]) -> int:
         """The place of a row's p and q."""
-        wanted = (*options, 0.0, 0.0)[:2]
-        if wanted not in self._pairs:
-            self._pairs.append(wanted)
-        return self._pairs.index(wanted)
+        pair = (*options, 0.0, 0.0)[:2]
+        if pair not in self._pairs:
+            self._pairs.append(pair)
+        return self._pairs.index(pair)
 
     def call(self) -> Call:
         """The chain."""

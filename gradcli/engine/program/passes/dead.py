@@ -7,11 +7,13 @@ from gradcli.engine.program.record import Buffer, Call
 
 def dead_calls(calls: list[Call]) -> list[Call]:
     """The calls whose results reach memory that is kept, and those that only check something."""
-    wanted: set[Buffer] = set()
+    live_buffers: set[Buffer] = set()
     living = []
     for call in reversed(calls):
-        useful = not call.outputs or any(v.buffer.kept or v.buffer in wanted for v in call.outputs)
+        useful = not call.outputs or any(
+            v.buffer.persistent or v.buffer in live_buffers for v in call.outputs
+        )
         if useful:
             living.append(call)
-            wanted.update(view.buffer for view in call.views)
+            live_buffers.update(view.buffer for view in call.views)
     return living[::-1]

@@ -18,8 +18,8 @@ from gradcli.engine.program.record import Call, View
 def ends(calls: list[Call]) -> list[Call]:
     """Chains, and elementwise calls as such, with their ends in bfloat16."""
     flow = Flow(calls)
-    made = [_as_chain(flow, i) or call for i, call in enumerate(calls)]
-    return dead_calls(_reading(_writing(made)))
+    chained = [_as_chain(flow, i) or call for i, call in enumerate(calls)]
+    return dead_calls(_reading(_writing(chained)))
 
 
 def _as_chain(flow: Flow, i: int) -> Call | None:
@@ -33,7 +33,7 @@ def _as_chain(flow: Flow, i: int) -> Call | None:
 
 def _writing(calls: list[Call]) -> list[Call]:
     """Outputs that are only copied to bfloat16 are written there."""
-    flow, made = Flow(calls), list[Call | None](calls)
+    flow, rewritten = Flow(calls), list[Call | None](calls)
     for i, call in enumerate(calls):
         if call.kernel != "chain":
             continue
@@ -41,9 +41,9 @@ def _writing(calls: list[Call]) -> list[Call]:
         for slot, view in enumerate(outputs):
             end = _rounded(flow, i, view)
             if end is not None:
-                outputs[slot], made[end[1]] = end[0], None
-        made[i] = replace(call, outputs=tuple(outputs))
-    return [call for call in made if call is not None]
+                outputs[slot], rewritten[end[1]] = end[0], None
+        rewritten[i] = replace(call, outputs=tuple(outputs))
+    return [call for call in rewritten if call is not None]
 
 
 def _reading(calls: list[Call]) -> list[Call]:
@@ -60,28 +60,28 @@ def _reading(calls: list[Call]) -> list[Call]:
 def _rounded(flow: Flow, i: int, out: View) -> tuple[View, int] | None:
     """Where a copy rounds an output of call i to, if nobody else reads that; and which copy."""
     readers = flow.readers(out.buffer)
-    if out.buffer.kept or not out.whole or flow.maker(out.buffer) != i or len(readers) != 1:
+    if out.buffer.persistent or not out.whole or flow.maker(out.buffer) != i or len(readers) != 1:
         return None
-    (copied,) = readers
-    copy = flow.calls[copied]
-    if copy.kernel != "copy" or copied < i:
+    (copy_index,) = readers
+    copy = flow.calls[copy_index]
+    if copy.kernel != "copy" or copy_index < i:
         return None
     (source,), (target,) = copy.inputs, copy.outputs
     if target.dtype is not bfloat16 or not source.whole or not target.contiguous:
         return None
     apart = not any(meets(target, view) for view in flow.calls[i].views)
     there = as_shape(target, out.shape)
-    if there is None or not apart or not flow.may_be_written_at(target, i, copied):
+    if there is None or not apart or not flow.may_be_written_at(target, i, copy_index):
         return None
-    return there, copied
+    return there, copy_index
 
 
 def _widened(flow: Flow, i: int, view: View) -> View | None:
     """The bfloat16 of which an input of call i is a copy, as the input sees it."""
-    copied = flow.maker(view.buffer)
-    if copied is None or copied > i or view.buffer.kept or view.dtype is not float32:
+    copy_index = flow.maker(view.buffer)
+    if copy_index is None or copy_index > i or view.buffer.persistent or view.dtype is not float32:
         return None
-    copy = flow.calls[copied]
+    copy = flow.calls[copy_index]
     if copy.kernel != "copy" or copy.inputs[0].dtype is not bfloat16 or not copy.outputs[0].whole:
         return None
     (source,) = copy.inputs
@@ -91,5 +91,5 @@ def _widened(flow: Flow, i: int, view: View) -> View | None:
     if result is None:
         return None
     result = replace(result, dtype=bfloat16)
-    changed = flow.is_written(source, copied, i)
+    changed = flow.is_written(source, copy_index, i)
     return None if changed or any(meets(result, out) for out in flow.calls[i].outputs) else result

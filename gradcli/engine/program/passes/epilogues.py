@@ -16,18 +16,18 @@ _LARGEST_SLOPE = 1 << 20
 
 
 def epilogues(calls: list[Call]) -> list[Call]:
-    """f(a b + bias) and (a b) * slope(kept) in one call, where f's call followed."""
+    """f(a b + bias) and (a b) * slope(saved) in one call, where f's call followed."""
     flow = Flow(calls)
-    made: list[Call | None] = list(calls)
+    rewritten: list[Call | None] = list(calls)
     for i, call in enumerate(calls):
         if call.kernel not in _THEN:
             continue
         for j in flow.readers(call.outputs[0].buffer):
             fused = _fused(flow, i, j) if j > i else None
             if fused is not None:
-                made[i], made[j] = fused, None
+                rewritten[i], rewritten[j] = fused, None
                 break
-    return [call for call in made if call is not None]
+    return [call for call in rewritten if call is not None]
 
 
 def _fused(flow: Flow, i: int, j: int) -> Call | None:
@@ -35,16 +35,17 @@ def _fused(flow: Flow, i: int, j: int) -> Call | None:
     product, row = flow.calls[i], flow.calls[j]
     if row.function is not None or not (FACTS[row.kernel].unary or _small_slope(row)):
         return None
-    (pre,), grad, kept, (end,) = product.outputs, row.inputs[-1], row.inputs[:-1], row.outputs
+    (pre,), grad, saved, (end,) = product.outputs, row.inputs[-1], row.inputs[:-1], row.outputs
     same = pre.dtype is grad.dtype and pre.offset == grad.offset and pre.numel == grad.numel
     if grad.buffer is not pre.buffer or not same or flow.is_written(pre, i, j):
         return None
-    apart = not any(meets(end, view) for view in (*product.views, *kept))
+    apart = not any(meets(end, view) for view in (*product.views, *saved))
     if not apart or not flow.may_be_written_at(end, i, j):
         return None
-    if any(meets(view, pre) or flow.is_written(view, i - 1, j) for view in kept):
+    if any(meets(view, pre) or flow.is_written(view, i - 1, j) for view in saved):
         return None
-    return _call(product, row, wanted=pre.buffer.kept or flow.readers(pre.buffer) != [j])
+    keep_product = pre.buffer.persistent or flow.readers(pre.buffer) != [j]
+    return _call(product, row, keep_product=keep_product)
 
 
 def _small_slope(row: Call) -> bool:
@@ -53,19 +54,19 @@ def _small_slope(row: Call) -> bool:
     )
 
 
-def _call(product: Call, row: Call, wanted: bool) -> Call | None:
+def _call(product: Call, row: Call, keep_product: bool) -> Call | None:
     (pre,), none = product.outputs, nothing_like(product.outputs[0])
     slope = FACTS[row.kernel].unary_slope
-    kept: View | None = as_shape(row.inputs[0], pre.shape) if slope else none
+    saved: View | None = as_shape(row.inputs[0], pre.shape) if slope else none
     end = as_shape(row.outputs[0], pre.shape)
-    if kept is None or end is None:
+    if saved is None or end is None:
         return None
     then = _THEN[product.kernel]
     sizes = (*product.sizes, *[0] * then.row_size)[: then.row_size]
     return Call(
         then.name,
-        (*product.inputs, kept),
-        (pre if wanted else none, end),
+        (*product.inputs, saved),
+        (pre if keep_product else none, end),
         (*sizes, FACTS[row.kernel].number),
         _options(product, row),
     )

@@ -25,7 +25,7 @@ def _without_copy(flow: Flow, copied: int) -> dict[int, Call] | None:
     """What the calls become without this copy; None when it is needed."""
     calls = flow.calls
     (source,), (target,) = calls[copied].inputs, calls[copied].outputs
-    if source.buffer.kept or not source.whole or source.dtype is not target.dtype:
+    if source.buffer.persistent or not source.whole or source.dtype is not target.dtype:
         return None
     writers = flow.writers(source.buffer)
     users = sorted({*writers, *flow.readers(source.buffer)})

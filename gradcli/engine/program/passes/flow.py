@@ -67,8 +67,8 @@ class Flow:
 
     def is_written(self, view: View, after: int, before: int) -> bool:
         """Whether a call between the two writes any of these elements, or may."""
-        written = any(use.writes for use in self._between(view, after, before))
-        return written or self._is_cut(after, before)
+        has_write = any(use.writes for use in self._between(view, after, before))
+        return has_write or self._is_cut(after, before)
 
     def users(self, view: View, after: int, before: int) -> set[int]:
         """The calls between the two that read or write any of these elements."""
@@ -96,7 +96,7 @@ class Flow:
         Between the two nobody may use the elements; and what is kept waits for the calls that
         only check something.
         """
-        checked = view.buffer.kept and self.checks(earlier, now)
+        checked = view.buffer.persistent and self.checks(earlier, now)
         free = not checked and not self._is_cut(earlier, now)
         return free and not self._between(view, earlier, now)
 
@@ -113,7 +113,7 @@ def as_shape(view: View, shape: Shape) -> View | None:
 
 def nothing_like(view: View) -> View:
     """A tensor without elements: an optional one that is not there."""
-    return View(Buffer(0, made=True, device=view.buffer.device), 0, (0,), (1,), view.dtype)
+    return View(Buffer(0, internal=True, device=view.buffer.device), 0, (0,), (1,), view.dtype)
 
 
 def meets(a: View, b: View) -> bool:

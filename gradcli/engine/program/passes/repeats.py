@@ -15,12 +15,12 @@ from gradcli.engine.program.record import Buffer, Call, View
 
 def repeats(calls: list[Call]) -> list[Call]:
     """Results that are the same numbers in the same order as one buffer."""
-    flow, left = Flow(calls), list[Call]()
+    flow, remaining = Flow(calls), list[Call]()
     first: dict[object, int] = {}
     instead: dict[Buffer, Buffer] = {}
     for i, call in enumerate(calls):
-        views = tuple(_seen(view, instead) for view in call.inputs)
-        outputs = tuple(_seen(view, instead) for view in call.outputs)
+        views = tuple(_redirect(view, instead) for view in call.inputs)
+        outputs = tuple(_redirect(view, instead) for view in call.outputs)
         if any(a is not b for a, b in zip((*views, *outputs), call.views, strict=True)):
             call = replace(call, inputs=views, outputs=outputs)
         if _may_repeat(flow, i):
@@ -30,11 +30,11 @@ def repeats(calls: list[Call]) -> list[Call]:
                 instead[out.buffer] = calls[before].outputs[0].buffer
                 continue
             first[key] = i
-        left.append(call)
-    return left
+        remaining.append(call)
+    return remaining
 
 
-def _seen(view: View, instead: dict[Buffer, Buffer]) -> View:
+def _redirect(view: View, instead: dict[Buffer, Buffer]) -> View:
     other = instead.get(view.buffer)
     return view if other is None else replace(view, buffer=other)
 
@@ -45,7 +45,7 @@ def _may_repeat(flow: Flow, i: int) -> bool:
     if call.kernel != "copy" and not (call.kernel and FACTS[call.kernel].elementwise):
         return False
     (out,) = call.outputs
-    return out.whole and not out.buffer.kept and flow.maker(out.buffer) == i
+    return out.whole and not out.buffer.persistent and flow.maker(out.buffer) == i
 
 
 def _key(call: Call) -> object:

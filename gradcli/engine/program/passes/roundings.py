@@ -19,21 +19,21 @@ _ROW = "bfloat16"  # of scalar_ops.h: the nearest such number
 
 def roundings(calls: list[Call]) -> list[Call]:
     """Intermediates in bfloat16 that calls only copy, as float32."""
-    kept_half: set[Buffer] = set()
-    found: dict[Buffer, Buffer] = {}
+    half: set[Buffer] = set()
+    candidates: dict[Buffer, Buffer] = {}
     for call in calls:
         for view in call.views:
             buffer = view.buffer
             if view.dtype is not bfloat16:
                 continue
-            if buffer.kept or not _moves(call):
-                kept_half.add(buffer)
-            elif buffer not in found:
-                found[buffer] = Buffer(
-                    2 * buffer.nbytes, made=True, device=buffer.device, again=buffer.again
+            if buffer.persistent or not _moves(call):
+                half.add(buffer)
+            elif buffer not in candidates:
+                candidates[buffer] = Buffer(
+                    2 * buffer.nbytes, internal=True, device=buffer.device, again=buffer.again
                 )
-    wide = {old: new for old, new in found.items() if old not in kept_half}
-    return [made for call in calls for made in _rewritten(call, wide)]
+    wide = {old: new for old, new in candidates.items() if old not in half}
+    return [new_call for call in calls for new_call in _rewritten(call, wide)]
 
 
 def _moves(call: Call) -> bool:
@@ -77,5 +77,5 @@ def _wide(view: View, wide: dict[Buffer, Buffer]) -> View:
 def _like(view: View) -> View:
     """A new float32 intermediate of a view's shape."""
     of = view.buffer
-    buffer = Buffer(view.numel * float32.size, made=True, device=of.device, again=of.again)
+    buffer = Buffer(view.numel * float32.size, internal=True, device=of.device, again=of.again)
     return View(buffer, 0, view.shape, contiguous_strides(view.shape), float32)
