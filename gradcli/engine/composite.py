@@ -16,7 +16,7 @@ from gradcli.engine import table
 from gradcli.engine.argument import Arguments, beyond, too_large
 from gradcli.engine.array import Array
 from gradcli.engine.autocast import autocasted
-from gradcli.engine.device import place
+from gradcli.engine.device import scope
 from gradcli.engine.kind import members
 from gradcli.engine.op import bare
 from gradcli.engine.sample import Sample, Shares, Wrong, with_empty
@@ -174,9 +174,9 @@ def beside_inputs(name: str, plain: F, label: str) -> F:
         if keywords or tuple(map(type, args)) not in decided:
             args, keywords = arguments.convert(args, keywords)
         try:
-            if not place.devices:
+            if not scope.devices:
                 return plain(*args, **keywords)
-            with place.beside(_arrays((*args, *keywords.values()))):
+            with scope.for_inputs(_arrays((*args, *keywords.values()))):
                 return plain(*args, **keywords)
         except OverflowError:
             raise too_large(arguments.name, arguments.by_name(args, keywords)) from None

@@ -16,7 +16,7 @@ from gradcli.engine import graph, observing, table, twice
 from gradcli.engine.argument import beyond, hints_of, too_large
 from gradcli.engine.array import Array
 from gradcli.engine.autocast import autocast, rule_of
-from gradcli.engine.device import place
+from gradcli.engine.device import scope
 from gradcli.engine.fused import composing
 from gradcli.engine.graph import Gradients, Node
 from gradcli.engine.kind import Kind
@@ -162,8 +162,8 @@ class Op(Generic[Result]):
         """Gradients of the inputs from those of the outputs and what the gradient asks for."""
         assert self._gradient is not None
         arriving = grads[0] if self.visible == 1 else tuple(grads)
-        if place.devices:
-            with place.on(place.of(grads)):
+        if scope.devices:
+            with scope.on(scope.find(grads)):
                 result = self._gradient(arriving, **saved)
         else:
             result = self._gradient(arriving, **saved)
@@ -210,9 +210,9 @@ class Op(Generic[Result]):
         """The op on arguments that are sorted, its results on the device of its inputs."""
         if self.cast is not None:
             inputs = self.cast(inputs)
-        if not place.devices:
+        if not scope.devices:
             return self._call(inputs, options)  # type: ignore[no-any-return]
-        with place.beside(t.array for t in inputs if t is not None):
+        with scope.for_inputs(t.array for t in inputs if t is not None):
             return self._call(inputs, options)  # type: ignore[no-any-return]
 
     def _call(self, inputs: list[Tensor | None], options: dict[str, Any]) -> Any:

@@ -9,7 +9,7 @@ from gradcli.dataclass import dataclass
 from gradcli.engine.device import cpu
 from gradcli.engine.device.cpu import ERRORS_OF_VALUES, Storage
 from gradcli.engine.device.kernels import ffi, lib
-from gradcli.engine.device.place import Located
+from gradcli.engine.device.scope import DeviceArray
 from gradcli.engine.dtype import DType, float32
 from gradcli.engine.shape import Shape
 from gradcli.errors import DeviceError, GradcliError
@@ -78,7 +78,7 @@ Growth = tuple[int, int, int, int, int]  # the fields of gc_growth, see call.h
 
 def plan_call(
     kernel: str,
-    arrays: Sequence[Located],
+    arrays: Sequence[DeviceArray],
     sizes: Sequence[int],
     options: Sequence[float],
     *,

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import recording, table
 from gradcli.engine.array import Array, copy_into, empty, fill, run, scalar
-from gradcli.engine.device import cpu, place
+from gradcli.engine.device import cpu, scope
 from gradcli.engine.device.context import device_named
 from gradcli.engine.kind import format_value
 from gradcli.engine.ops.creation.creation import zeros
@@ -34,7 +34,7 @@ class _Slots:
         self.group = group
         self.names = names
         self.params: list[Tensor] = group["params"]
-        with place.on(None):  # Python writes these
+        with scope.on(None):  # Python writes these
             self.hyper = zeros((len(self.params), 2), dtype=dtypes.float64)
             self._rate = zeros((1,), dtype=dtypes.float64)
         self.rows_read = [self.hyper.array.view((2,), (1,), 2 * i) for i in range(len(self.params))]

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from gradcli.engine import outside
 from gradcli.engine.array import Array, copy_into, empty, empty_beside
-from gradcli.engine.device import cpu, place
+from gradcli.engine.device import cpu, scope
 from gradcli.engine.device.cpu import Storage
 from gradcli.engine.device.gpu.device import GPU, Memory, of_library, on_device, on_gpu
 from gradcli.engine.device.gpu.driver import Place, Ready, Replayable
@@ -380,7 +380,7 @@ def _keep_what_is_sent(calls: Sequence[Call]) -> None:
 
 def _rows_beside(array: Array, count: int) -> Array:
     """Fresh memory for so many arrays like this one."""
-    with place.on(array.storage.device):
+    with scope.on(array.storage.device):
         return empty((count, *array.shape), array.dtype)
 
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from gradcli.dataclass import dataclass
-from gradcli.engine.device import cpu, place
+from gradcli.engine.device import cpu, scope
 from gradcli.engine.device.cpu import Storage
 from gradcli.engine.device.gpu import launches, source
 from gradcli.engine.device.gpu.driver import Driver, Handle, Place, Ready
@@ -28,8 +28,8 @@ from gradcli.engine.device.gpu.launch import (
     Plan,
 )
 from gradcli.engine.device.gpu.report import Report
-from gradcli.engine.device.place import Located
 from gradcli.engine.device.program import plan_call
+from gradcli.engine.device.scope import DeviceArray
 from gradcli.engine.dtype import DType, bfloat16, float32, float64
 from gradcli.engine.shape import Shape, extent, numel
 from gradcli.errors import DeviceError
@@ -93,7 +93,7 @@ class GPU:
         self._constants: dict[int, tuple[weakref.ref[Storage], Memory]] = {}
         self._plans: dict[Any, Plan] = {}
         self.report = Report(driver)
-        place.register(self)
+        scope.register(self)
 
     # -- memory --------------------------------------------------------------------------------
 
@@ -148,7 +148,7 @@ class GPU:
             self.report.check()
         return bytes(data)
 
-    def elements(self, array: Located) -> bytes:
+    def elements(self, array: DeviceArray) -> bytes:
         """The bytes of a contiguous array, as the CPU has them."""
         dtype = on_device(array.dtype)
         count = numel(array.shape)
@@ -178,21 +178,21 @@ class GPU:
                 storage.mirror = Storage(self.driver.pinned(storage.nbytes), storage.nbytes)
         return storage.mirror
 
-    def fetch(self, array: Located) -> None:
+    def fetch(self, array: DeviceArray) -> None:
         """Bring an array to its mirror, once everything queued is done; raises what was refused."""
         place, data = self._both(array)
         with self.lock:
             self.driver.read(place, data)
             self.report.check()
 
-    def send(self, array: Located) -> None:
+    def send(self, array: DeviceArray) -> None:
         """Put what the mirror holds of an array into the array, after everything queued."""
         place, data = self._both(array)
         if len(data):
             with self.lock:
                 self.driver.write(place, data)
 
-    def _both(self, array: Located) -> tuple[Place, memoryview]:
+    def _both(self, array: DeviceArray) -> tuple[Place, memoryview]:
         """Where the bytes of an array lie here, and in its mirror."""
         assert isinstance(array.storage, Memory)
         size = array.dtype.size
@@ -203,7 +203,11 @@ class GPU:
     # -- calls ---------------------------------------------------------------------------------
 
     def run(
-        self, kernel: str, arrays: Sequence[Located], sizes: Sequence[int], options: Sequence[float]
+        self,
+        kernel: str,
+        arrays: Sequence[DeviceArray],
+        sizes: Sequence[int],
+        options: Sequence[float],
     ) -> None:
         """Run one call: checked as on the CPU, then queued."""
         check(kernel, arrays, sizes, options)
@@ -216,7 +220,11 @@ class GPU:
             self.driver.launch(of_library(name, work))
 
     def _queue(
-        self, kernel: str, arrays: Sequence[Located], sizes: Sequence[int], options: Sequence[float]
+        self,
+        kernel: str,
+        arrays: Sequence[DeviceArray],
+        sizes: Sequence[int],
+        options: Sequence[float],
     ) -> None:
         copies: list[Memory] = []  # until the launches are queued
         tensors = [self._on_device(array, copies) for array in arrays]
@@ -274,7 +282,7 @@ class GPU:
             str(launch.module), tensors, scratch, lambda: (report.place, report.code(kernel))
         )
 
-    def _on_device(self, array: Located, copies: list[Memory]) -> DeviceTensor:
+    def _on_device(self, array: DeviceArray, copies: list[Memory]) -> DeviceTensor:
         storage = array.storage
         if isinstance(storage, Memory):
             if storage.device is not self:
@@ -347,7 +355,7 @@ def on_gpu(storage: Storage, low: int, high: int, dtype: DType) -> bytes | memor
 
 
 def check(
-    kernel: str, arrays: Sequence[Located], sizes: Sequence[int], options: Sequence[float]
+    kernel: str, arrays: Sequence[DeviceArray], sizes: Sequence[int], options: Sequence[float]
 ) -> None:
     """Refuse what the CPU's door refuses: bounds, overlaps, types and shapes of a call.
 
