@@ -66,11 +66,11 @@ class Array:
         return self._descriptor
 
     @property
-    def place(self) -> Any:
+    def pointer(self) -> Any:
         """A pointer to the first element."""
         if not self.offset:
             return self.storage.data
-        return cpu.place(self.storage, self.offset * self.dtype.size)
+        return cpu.pointer_to(self.storage, self.offset * self.dtype.size)
 
     def is_contiguous(self) -> bool:
         """True when the elements lie in row-major order without gaps."""

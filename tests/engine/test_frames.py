@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from gradcli import engine
+from gradcli.engine.device import scope
 
 X = engine.tensor([[1.0, 2.0, 3.0]], requires_grad=True)
 

@@ -183,12 +183,12 @@ class Compiled:
         self._growths: tuple[Any, int] = ffi.NULL, 0
 
     def grow(self, growths: Sequence[Growth]) -> None:
-        """From now on these numbers of its calls depend on the place of a step."""
+        """From now on these numbers of its calls depend on the position of a step."""
         self._growths = ffi.new("gc_growth[]", list(growths) or 1), len(growths)
 
-    def move_to(self, place: int) -> None:
-        """Let the replays that follow be of steps at this place."""
-        if lib.gc_move_to(self._program, *self._growths, place, self._error):
+    def move_to(self, position: int) -> None:
+        """Let the replays that follow be of steps at this position."""
+        if lib.gc_move_to(self._program, *self._growths, position, self._error):
             raise self._refusal(self._error)
 
     def replay(

@@ -12,7 +12,7 @@ from gradcli.engine import dtype as dtypes
 from gradcli.engine.array import Array
 from gradcli.engine.device import cpu
 from gradcli.engine.device.gpu import launches, source
-from gradcli.engine.device.gpu.driver import Driver, Place
+from gradcli.engine.device.gpu.driver import Address, Driver
 from gradcli.engine.device.gpu.launch import (
     LAUNCHERS,
     CallSpec,
@@ -84,17 +84,17 @@ def plan_of(call: Call, *, tensor_cores: bool = True) -> Plan:
     return LAUNCHERS[call.kernel](shapes)
 
 
-def filled(driver: Driver, data: bytes) -> Place:
+def filled(driver: Driver, data: bytes) -> Address:
     """Memory of its own that holds these bytes."""
-    place = Place(driver.allocate(len(data)), 0)
-    driver.write(place, data)
-    return place
+    address = Address(driver.allocate(len(data)), 0)
+    driver.write(address, data)
+    return address
 
 
-def content(driver: Driver, place: Place, nbytes: int) -> bytes:
-    """What a place in memory holds."""
+def content(driver: Driver, address: Address, nbytes: int) -> bytes:
+    """The bytes at an address."""
     data = bytearray(nbytes)
-    driver.read(place, memoryview(data))
+    driver.read(address, memoryview(data))
     return bytes(data)
 
 
@@ -139,11 +139,12 @@ class Bench:
         plan = plan_of(call, tensor_cores=self.driver.tensor_cores)
         types = tuple(on_gpu(block.dtype) for block in call.blocks)
         contents = [converted(*pair) for pair in zip(call.blocks, types, strict=True)]
-        places = [filled(self.driver, data) for data in contents]
-        scratch = Place(self.driver.allocate(plan.scratch), 0)
+        addresses = [filled(self.driver, data) for data in contents]
+        scratch = Address(self.driver.allocate(plan.scratch), 0)
         report = filled(self.driver, bytes(_REPORT.size))
         tensors = [
-            Place(places[t.block].handle, t.offset * on_gpu(t.dtype).size) for t in call.tensors
+            Address(addresses[t.block].handle, t.offset * on_gpu(t.dtype).size)
+            for t in call.tensors
         ]
         try:
             ready = [
@@ -157,13 +158,13 @@ class Bench:
                 for launch in ready:
                     self.driver.launch(launch)
             blocks = [
-                content(self.driver, place, len(data))
-                for place, data in zip(places, contents, strict=True)
+                content(self.driver, address, len(data))
+                for address, data in zip(addresses, contents, strict=True)
             ]
             refusal = _REPORT.unpack(content(self.driver, report, _REPORT.size))
         finally:
-            for place in (*places, scratch, report):
-                self.driver.free(place.handle)
+            for address in (*addresses, scratch, report):
+                self.driver.free(address.handle)
         assert refusal[0] in (0, CODE), f"{call.kernel} refused a value as {refusal}"
         return Outcome(types, tuple(blocks), refusal[1:] if refusal[0] else None)
 

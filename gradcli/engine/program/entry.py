@@ -136,7 +136,7 @@ class Entry:
             with recording.to(recorded):
                 self.pattern, results = leaves(step(*copies))
                 self.outputs = [tensor.array.contiguous() for tensor in results]
-            _check_places(tensors_in(copies), lent)
+            _check_memory(tensors_in(copies), lent)
         except CaptureError:
             recorded.undo()  # the step will be made again, eagerly
             raise
@@ -186,7 +186,7 @@ class Entry:
             )
         feeds, takes = self.transfers
         for i, array in enumerate(arguments):
-            feeds.set_source(i, array.place)
+            feeds.set_source(i, array.pointer)
         alias_large(self.private, program, feeds, self.inputs, arguments)
         for i, array in enumerate(results):
             takes.set_target(i, array.storage.data)
@@ -270,7 +270,7 @@ def _lend(argument: Tensor, lent: Array) -> Tensor:
     return Tensor(lent)
 
 
-def _check_places(tensors: Sequence[Tensor], lent: Sequence[Array]) -> None:
+def _check_memory(tensors: Sequence[Tensor], lent: Sequence[Array]) -> None:
     """Refuse a recorded write to an argument: that has given the program's copy other memory."""
     pairs = zip(tensors, lent, strict=True)
     if any(tensor.array.storage is not mine.storage for tensor, mine in pairs):

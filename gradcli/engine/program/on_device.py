@@ -18,7 +18,7 @@ from gradcli.engine.array import Array, copy_into, empty, empty_beside
 from gradcli.engine.device import cpu, scope
 from gradcli.engine.device.cpu import Storage
 from gradcli.engine.device.gpu.device import GPU, Memory, of_library, on_device, on_gpu
-from gradcli.engine.device.gpu.driver import Place, Ready, Replayable
+from gradcli.engine.device.gpu.driver import Address, Ready, Replayable
 from gradcli.engine.device.gpu.launch import CallSpec, Plan
 from gradcli.engine.device.kernels import ffi
 from gradcli.engine.device.program import CallPlan
@@ -155,23 +155,23 @@ class DeviceProgram:
         ]
         return CallSpec(call.kernel, views, call.sizes, call.options)
 
-    def _place(self, view: View) -> Place:
+    def _address(self, view: View) -> Address:
         storage = view.buffer.storage
         if view.buffer in self._pieces_of:
             block, piece = self._pieces_of[view.buffer]
             at = piece.at + (view.offset - piece.low) * on_device(view.dtype).size
-            return Place(block.memory.handle, at)
+            return Address(block.memory.handle, at)
         offset = view.offset * on_device(view.dtype).size
         if storage is None:
-            return Place(self._arena.handle, self.layout.buffers[view.buffer] + offset)
+            return Address(self._arena.handle, self.layout.buffers[view.buffer] + offset)
         assert isinstance(storage, Memory)
-        return Place(storage.handle, offset)
+        return Address(storage.handle, offset)
 
     def _ready(self, number: int) -> list[Ready]:
         call, plan = self.calls[number], self._plans[number]
-        places = [self._place(view) for view in call.views]
-        scratch = Place(self._arena.handle, self.layout.scratch.get(number, 0))
-        return [self.gpu.ready(call.kernel, launch, places, scratch) for launch in plan.launches]
+        addresses = [self._address(view) for view in call.views]
+        scratch = Address(self._arena.handle, self.layout.scratch.get(number, 0))
+        return [self.gpu.ready(call.kernel, launch, addresses, scratch) for launch in plan.launches]
 
     def _record(self, order: Sequence[int]) -> list[tuple[Replayable, Call | None]]:
         """What is queued with one launch, and the call of a function behind it, if there is one."""
@@ -269,7 +269,7 @@ class DeviceProgram:
             if nbytes:
                 self.gpu.driver.copy(_at(to.storage, to), _at(source.storage, source), nbytes)
         elif to.storage.device is None and source.storage.device is None:
-            ffi.memmove(to.place, source.place, source.numel * source.dtype.size)
+            ffi.memmove(to.pointer, source.pointer, source.numel * source.dtype.size)
         else:
             copy_into(to, source)
 
@@ -316,8 +316,8 @@ class DeviceProgram:
         return [_rows(array, step + 1) for array in results], step, error
 
 
-def _at(storage: Memory, array: Array) -> Place:
-    return Place(storage.handle, array.offset * on_device(array.dtype).size)
+def _at(storage: Memory, array: Array) -> Address:
+    return Address(storage.handle, array.offset * on_device(array.dtype).size)
 
 
 def _there(view: View) -> bool:

@@ -1,4 +1,4 @@
-"""A program: calls with a place for everything they touch, ready to be replayed."""
+"""A program: calls with the addresses of their tensors, ready to be replayed."""
 
 from __future__ import annotations
 
@@ -93,14 +93,14 @@ class Program:
         return before > 0 and self._extents[before - 1][1] > low
 
     def grow(self, growths: Sequence[Growth]) -> None:
-        """Numbers of its calls that depend on the place of a step; the program has one section."""
+        """Let numbers of its calls depend on the position; the program has one section."""
         [(compiled, _)] = self._sections
         compiled.grow(growths)
 
-    def move_to(self, place: int) -> None:
-        """Let the replays that follow be of steps at this place."""
+    def move_to(self, position: int) -> None:
+        """Let the replays that follow be of steps at this position."""
         [(compiled, _)] = self._sections
-        compiled.move_to(place)
+        compiled.move_to(position)
 
     def prove(self) -> None:
         """One step on the numbers that the recorded step found, functions among them."""
@@ -131,7 +131,7 @@ class Program:
             buffers.append(cpu.borrow(rows))
             target: Array = source.varying()
             nbytes = target.numel * target.dtype.size
-            more.append((target.place, 0, buffers[-1].data, nbytes, nbytes))
+            more.append((target.pointer, 0, buffers[-1].data, nbytes, nbytes))
         for storage in self._outputs:
             storage.version += 1
         for leaf, grad in self.recording.grads.items():

@@ -16,7 +16,7 @@ def feeds_from(arguments: Sequence[Array], inputs: Sequence[Array]) -> Transfers
     sizes = [own.numel * own.dtype.size for own in inputs]
     return Transfers(
         [
-            (own.place, 0, array.place, nbytes, nbytes)
+            (own.pointer, 0, array.pointer, nbytes, nbytes)
             for array, own, nbytes in zip(arguments, inputs, sizes, strict=True)
         ]
     )
@@ -27,7 +27,7 @@ def takes_into(outputs: Sequence[Array], results: Sequence[Array], stacked: bool
     sizes = [array.numel * array.dtype.size for array in outputs]
     return Transfers(
         [
-            (into.place, nbytes if stacked else 0, array.place, 0, nbytes)
+            (into.pointer, nbytes if stacked else 0, array.pointer, 0, nbytes)
             for array, into, nbytes in zip(outputs, results, sizes, strict=True)
         ]
     )
@@ -46,6 +46,6 @@ def alias_large(
         if own.storage.nbytes < _ALIAS_BYTES:
             continue
         if program.writes(arguments[i]):
-            feeds.set_target(i, own.place)
+            feeds.set_target(i, own.pointer)
         else:
             feeds.alias(i)

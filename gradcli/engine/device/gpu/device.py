@@ -18,7 +18,7 @@ from gradcli.dataclass import dataclass
 from gradcli.engine.device import cpu, scope
 from gradcli.engine.device.cpu import Storage
 from gradcli.engine.device.gpu import launches, source
-from gradcli.engine.device.gpu.driver import Driver, Handle, Place, Ready
+from gradcli.engine.device.gpu.driver import Address, Driver, Handle, Ready
 from gradcli.engine.device.gpu.launch import (
     LAUNCHERS,
     ON_TENSOR_CORES,
@@ -65,7 +65,7 @@ class DeviceTensor:
     shape: Shape
     strides: Shape
     dtype: DType
-    where: Place
+    where: Address
 
 
 class GPU:
@@ -144,7 +144,7 @@ class GPU:
         data = bytearray(nbytes)
         with self.lock:
             if nbytes:
-                self.driver.read(Place(storage.handle, start), memoryview(data))
+                self.driver.read(Address(storage.handle, start), memoryview(data))
             self.report.check()
         return bytes(data)
 
@@ -163,7 +163,7 @@ class GPU:
         assert isinstance(storage, Memory)
         if len(data):
             with self.lock:
-                self.driver.write(Place(storage.handle, start), data)
+                self.driver.write(Address(storage.handle, start), data)
 
     def stage(self, nbytes: int) -> None:
         """Let two writes of so many bytes be on their way at once."""
@@ -180,25 +180,25 @@ class GPU:
 
     def fetch(self, array: DeviceArray) -> None:
         """Bring an array to its mirror, once everything queued is done; raises what was refused."""
-        place, data = self._both(array)
+        address, data = self._both(array)
         with self.lock:
-            self.driver.read(place, data)
+            self.driver.read(address, data)
             self.report.check()
 
     def send(self, array: DeviceArray) -> None:
         """Put what the mirror holds of an array into the array, after everything queued."""
-        place, data = self._both(array)
+        address, data = self._both(array)
         if len(data):
             with self.lock:
-                self.driver.write(place, data)
+                self.driver.write(address, data)
 
-    def _both(self, array: DeviceArray) -> tuple[Place, memoryview]:
+    def _both(self, array: DeviceArray) -> tuple[Address, memoryview]:
         """Where the bytes of an array lie here, and in its mirror."""
         assert isinstance(array.storage, Memory)
         size = array.dtype.size
         low, high = extent(array.offset, array.shape, array.strides)
         data = cpu.window(self.mirror(array.storage), low * size, (high - low) * size)
-        return Place(array.storage.handle, low * size), data
+        return Address(array.storage.handle, low * size), data
 
     # -- calls ---------------------------------------------------------------------------------
 
@@ -230,10 +230,10 @@ class GPU:
         tensors = [self._on_device(array, copies) for array in arrays]
         plan = self._plan(kernel, tensors, sizes, options)
         scratch = self.allocate(plan.scratch) if plan.scratch else None
-        begin = None if scratch is None else Place(scratch.handle, 0)
-        places = [tensor.where for tensor in tensors]
+        begin = None if scratch is None else Address(scratch.handle, 0)
+        addresses = [tensor.where for tensor in tensors]
         for launch in plan.launches:
-            self.driver.launch(self.ready(kernel, launch, places, begin))
+            self.driver.launch(self.ready(kernel, launch, addresses, begin))
 
     def _plan(
         self,
@@ -274,12 +274,12 @@ class GPU:
         return plan
 
     def ready(
-        self, kernel: str, launch: Launch, tensors: Sequence[Place], scratch: Place | None
+        self, kernel: str, launch: Launch, tensors: Sequence[Address], scratch: Address | None
     ) -> Ready:
         """A launch of a call of this kernel, with its memory."""
         report = self.report
         return launch.ready(
-            str(launch.module), tensors, scratch, lambda: (report.place, report.code(kernel))
+            str(launch.module), tensors, scratch, lambda: (report.address, report.code(kernel))
         )
 
     def _on_device(self, array: DeviceArray, copies: list[Memory]) -> DeviceTensor:
@@ -291,7 +291,7 @@ class GPU:
                     f"{self.name}; move one of them: x.to('{self.name}')"
                 )
             dtype = on_device(array.dtype)
-            at = Place(storage.handle, array.offset * dtype.size)
+            at = Address(storage.handle, array.offset * dtype.size)
             return DeviceTensor(array.shape, array.strides, dtype, at)
         low, high = extent(array.offset, array.shape, array.strides)
         constant = not storage.writable and storage.nbytes <= _MOST_KEPT
@@ -306,7 +306,7 @@ class GPU:
             if constant:
                 self._keep(storage, memory)
         dtype = on_device(array.dtype)
-        at = Place(memory.handle, (array.offset - low) * dtype.size)
+        at = Address(memory.handle, (array.offset - low) * dtype.size)
         return DeviceTensor(array.shape, array.strides, dtype, at)
 
     def _keep(self, storage: Storage, memory: Memory) -> None:

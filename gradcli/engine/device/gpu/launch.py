@@ -14,7 +14,7 @@ from hashlib import sha256
 from typing import NamedTuple, Protocol
 
 from gradcli.dataclass import dataclass
-from gradcli.engine.device.gpu.driver import Place, Ready
+from gradcli.engine.device.gpu.driver import Address, Ready
 from gradcli.engine.device.kernels import FACTS
 from gradcli.engine.dtype import DType
 from gradcli.engine.shape import Shape, numel
@@ -37,7 +37,7 @@ MOST_BLOCKS = 4096  # of a loop over a grid: enough for any GPU, each thread the
 
 
 class Operand(Protocol):
-    """What is known of a tensor of a call before it has a place."""
+    """A tensor of a call before it has an address."""
 
     @property
     def shape(self) -> Shape:
@@ -103,18 +103,18 @@ class Launch:
     def ready(
         self,
         module: str,
-        tensors: Sequence[Place],
-        scratch: Place | None,
-        errors: Callable[[], tuple[Place, int]],
+        tensors: Sequence[Address],
+        scratch: Address | None,
+        errors: Callable[[], tuple[Address, int]],
     ) -> Ready:
         """The launch with its memory; `errors` says where to report, and as which number."""
-        args: list[Place | int | float | bytes] = []
+        args: list[Address | int | float | bytes] = []
         for arg in self.args:
             if isinstance(arg, TensorArg):
                 args.append(tensors[arg.number])
             elif isinstance(arg, Scratch):
                 assert scratch is not None
-                args.append(Place(scratch.handle, scratch.offset + arg.offset))
+                args.append(Address(scratch.handle, scratch.offset + arg.offset))
             elif isinstance(arg, Errors):
                 args += errors()
             else:
@@ -198,7 +198,7 @@ class Draft(CallSpec):
     def scratch(self, nbytes: int) -> Scratch:
         """More memory that only this call uses, behind what it has."""
         begin = self.nbytes
-        self.nbytes += nbytes or 8  # a kernel that reads nothing there gets a place all the same
+        self.nbytes += nbytes or 8  # a kernel that reads none of it gets an address, too
         return Scratch(begin)
 
     def pair(self, count: int) -> tuple[Scratch, Scratch]:
