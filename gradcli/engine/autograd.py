@@ -122,10 +122,10 @@ def grad(
     """
     roots = _roots("grad", outputs, grad_outputs, create_graph)
     tensors = _as_list("grad", inputs)
-    places = parents_of(tensors)
-    if any(place is None for place in places):
+    parents = parents_of(tensors)
+    if any(parent is None for parent in parents):
         raise AutogradError("grad: an input does not ask for a gradient; see requires_grad_()")
-    edges = [place for place in places if place is not None]
+    edges = [parent for parent in parents if parent is not None]
     targets = Targets([edge for edge, _ in roots], edges)
     _go_back(roots, retain_graph, create_graph, targets)
     gradients = []

@@ -126,9 +126,9 @@ class _Saved:
     @classmethod
     def of(cls, ctx: Context, args: Sequence[Any], outputs: Sequence[Any]) -> _Saved:
         """The tensors that ctx was given, told apart."""
-        place = {id(y): i for i, y in enumerate(outputs) if isinstance(y, Tensor)}
-        place = {key: i for key, i in place.items() if all(key != id(a) for a in args)}
-        saved = [(t, None if t is None else place.get(id(t))) for t in ctx.saved_tensors]
+        index = {id(y): i for i, y in enumerate(outputs) if isinstance(y, Tensor)}
+        index = {key: i for key, i in index.items() if all(key != id(a) for a in args)}
+        saved = [(t, None if t is None else index.get(id(t))) for t in ctx.saved_tensors]
         ctx.saved_tensors = ()
         return cls(ctx, saved, _kinds(args), _kinds(outputs))
 

@@ -77,11 +77,11 @@ class _Case(Slopes):
 
     def analytic(self) -> list[Tensor | None]:
         """By a second backward pass, for each float input and each gradient that comes in."""
-        places = [*self.floats, *self.arriving]
+        variables = [*self.floats, *self.arriving]
         total = self.total(self.gradients(create_graph=True))
         if total is None or not total.requires_grad:
-            return [None] * len(places)
-        return list(autograd.grad(total, places, allow_unused=True))
+            return [None] * len(variables)
+        return list(autograd.grad(total, variables, allow_unused=True))
 
 
 def again(op: Row, sample: Sample) -> bool:
@@ -103,8 +103,8 @@ def check(op: Row, sample: Sample) -> list[Failure]:
 def _slopes(op: Row, sample: Sample) -> list[Failure]:
     case = _Case(op, sample)
     names = [*_float_names(case), *(f"gradient {i}" for i in range(len(case.arriving)))]
-    places = [*case.floats, *case.arriving]
-    rows = zip(names, places, case.analytic(), strict=True)
+    variables = [*case.floats, *case.arriving]
+    rows = zip(names, variables, case.analytic(), strict=True)
     failures = [
         case.failure(name, x, grad, case.rng.sample(range(x.numel()), min(MOST, x.numel())))
         for name, x, grad in rows

@@ -104,17 +104,17 @@ class _Part:
 
     def give_up(self, nodes: list[Node]) -> None:
         """Drop what the nodes saved; watch for changes of the memory that outlives them."""
-        for place, node in enumerate(nodes):
+        for index, node in enumerate(nodes):
             self._names.append(node.name)
             for storage, version in node.versions:
                 self._watched.append((node.name, weakref.ref(storage), version))
-            node.saved, node.versions = _Again(self, place), []
+            node.saved, node.versions = _Again(self, index), []
 
-    def take(self, place: int) -> tuple[Any, Versions]:
+    def take(self, index: int) -> tuple[Any, Versions]:
         """What one node saved; runs the function again if it has not been run again yet."""
         if not self._saved:
             self._saved = [*self._run_again()]
-        saved, self._saved[place] = self._saved[place], None
+        saved, self._saved[index] = self._saved[index], None
         assert saved is not None, "a node takes what it saves once"
         return saved
 
@@ -150,13 +150,13 @@ class _Part:
 class _Again(Later):
     """What one node saved: its part gives it."""
 
-    def __init__(self, part: _Part, place: int) -> None:
+    def __init__(self, part: _Part, index: int) -> None:
         self._part = part
-        self._place = place
+        self._index = index
 
     def take(self) -> tuple[Any, Versions]:
         """Run the part again, or take what another node's run has left here."""
-        return self._part.take(self._place)
+        return self._part.take(self._index)
 
 
 def _nodes(result: object, since: int) -> list[Node]:

@@ -1,7 +1,7 @@
 """Gradients of gradients: how an op's gradient is computed by ops, so that it has a history itself.
 
 Gradient functions work on Arrays and are not recorded. Where a second backward pass is asked for
-(`create_graph=True`), one of three rules goes in their place: that of a linear op, that of a fused
+(`create_graph=True`), one of three rules replaces them: that of a linear op, that of a fused
 op through its composed form, or one that is written with ops.
 """
 
@@ -128,14 +128,14 @@ def through(function: Callable[..., Any], inputs: Tensors, grads: Tensors) -> Te
             for y, grad in zip(outputs, grads, strict=False)
             if y is not None and y.node is not None and grad is not None
         ]
-        places = parents_of(points)
-        targets = Targets([edge for edge, _ in roots], [p for p in places if p is not None], since)
+        parents = parents_of(points)
+        targets = Targets([edge for edge, _ in roots], [p for p in parents if p is not None], since)
         walk = RecordedWalk(retain_graph=True, targets=targets)
         for edge, grad in roots:
             walk.begin(edge, grad)
         walk.run()
     gradients = targets.grads
-    return [None if p is None else gradients[p[0].number, p[1]] for p in places]
+    return [None if p is None else gradients[p[0].number, p[1]] for p in parents]
 
 
 def transposed(function: Callable[[Tensor], Tensor], shape: Shape, grad: Tensor) -> Tensor:

@@ -77,11 +77,11 @@ def call_of(
     """A call that is about to be made, with a copy of its memory."""
     reaches: dict[tuple[int, str], list[tuple[int, int]]] = {}
     for array in arrays:
-        place = id(array.storage), array.dtype.name
+        memory = id(array.storage), array.dtype.name
         reach = extent(array.offset, array.shape, array.strides)
-        reaches.setdefault(place, []).extend([reach] if reach[1] > reach[0] else [])
+        reaches.setdefault(memory, []).extend([reach] if reach[1] > reach[0] else [])
     order = list(reaches)
-    begins = [min((low for low, _ in reaches[place]), default=0) for place in order]
+    begins = [min((low for low, _ in reaches[memory]), default=0) for memory in order]
     blocks: list[Block | None] = [None] * len(order)
     operands = []
     for array in arrays:

@@ -100,8 +100,8 @@ class Sampler:
             last = (sums < self.top_p * sums[:, -1:]).sum(-1, keepdim=True).minimum(last)
         draws = table.cat([rand(1, dtype=dtypes.float64, generator=g) for g in self.generators])
         levels = draws.to(logits.device).reshape(-1, 1) * sums.gather(-1, last)
-        place = (sums <= levels).sum(-1, keepdim=True).minimum(last)
-        return order.gather(-1, place)
+        index = (sums <= levels).sum(-1, keepdim=True).minimum(last)
+        return order.gather(-1, index)
 
 
 def pick(

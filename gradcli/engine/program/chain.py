@@ -43,6 +43,6 @@ def _unpacked(size: int) -> Step:
 
 
 def may_lie_over(steps: Sequence[Step], output: int, source: int) -> bool:
-    """Whether an output may take the place of an input: no step reads that afterwards."""
+    """Whether an output may overwrite an input: no step reads that afterwards."""
     first = next(i for i, step in enumerate(steps) if step.result == output)
     return all(source not in step.operands for step in steps[first + 1 :])

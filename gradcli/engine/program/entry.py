@@ -18,7 +18,7 @@ from gradcli.engine.program.passes import optimized
 from gradcli.engine.program.record import Buffer, Call, Recording
 from gradcli.engine.program.replay import Program
 from gradcli.engine.program.transfers import alias_large, feeds_from, takes_into
-from gradcli.engine.program.values import Pattern, leaves, rebuilt, same
+from gradcli.engine.program.values import Pattern, leaves, rebuild, same
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import CaptureError, GradcliError
 from gradcli.wording import quantity
@@ -107,7 +107,7 @@ class Entry:
         """
         before = self.pattern
         recorded = self._recorded(step, args)
-        returned = rebuilt(self.pattern, [Tensor(array.copy()) for array in self.outputs])
+        returned = rebuild(self.pattern, [Tensor(array.copy()) for array in self.outputs])
         why = self._judge(before, recorded, args, passes)
         recorded.forget()
         return returned, why and f"the step is not captured: {why}"
@@ -177,7 +177,7 @@ class Entry:
         arguments = [a.array.contiguous() for a in args if isinstance(a, Tensor)]
         if not isinstance(program, Program):
             results = program.one_step(self.inputs, arguments, self.outputs)
-            return rebuilt(self.pattern, [Tensor(array) for array in results])
+            return rebuild(self.pattern, [Tensor(array) for array in results])
         results = [empty(array.shape, array.dtype) for array in self.outputs]
         if self.transfers is None:
             self.transfers = (
@@ -193,7 +193,7 @@ class Entry:
         _, error = program.replay(1, feeds, takes)
         if error is not None:
             raise error
-        return rebuilt(self.pattern, [Tensor(array) for array in results])
+        return rebuild(self.pattern, [Tensor(array) for array in results])
 
     def steps(
         self, program: Program | DeviceProgram, tensors: Sequence[Tensor], first: int
@@ -203,7 +203,7 @@ class Entry:
         arguments = [tensor[first:].array.contiguous() for tensor in tensors]
         if not isinstance(program, Program):
             results, whole, error = program.steps(self.inputs, arguments, self.outputs, count)
-            return Steps(rebuilt(self.pattern, [Tensor(a) for a in results]), whole, error)
+            return Steps(rebuild(self.pattern, [Tensor(a) for a in results]), whole, error)
         results = [empty((count, *array.shape), array.dtype) for array in self.outputs]
         feeds, takes = feeds_from(arguments, self.inputs), takes_into(self.outputs, results, True)
         alias_large(self.private, program, feeds, self.inputs, arguments)
@@ -212,7 +212,7 @@ class Entry:
             for array, into in zip(self.outputs, results, strict=True):
                 copy_into(into.view(array.shape, array.strides, count_done * array.numel), array)
             results = [Tensor(array)[: count_done + 1].array for array in results]
-        return Steps(rebuilt(self.pattern, [Tensor(array) for array in results]), count_done, error)
+        return Steps(rebuild(self.pattern, [Tensor(array) for array in results]), count_done, error)
 
 
 def program_of(

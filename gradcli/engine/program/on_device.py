@@ -263,7 +263,7 @@ class DeviceProgram:
         return error
 
     def _move(self, to: Array, source: Array) -> None:
-        """Bytes from one place to another: both are in order, and on one device or the CPU."""
+        """Copy bytes between arrays: both are in order, and on one device or the CPU."""
         nbytes = source.numel * on_device(source.dtype).size
         if isinstance(to.storage, Memory) and isinstance(source.storage, Memory):
             if nbytes:
@@ -325,7 +325,7 @@ def _there(view: View) -> bool:
 
 
 def _is_of_gpu(call: Call) -> bool:
-    """Whether a call has its place among the GPU's: those before it wait for it or it for them."""
+    """Whether a call is ordered among the GPU's: earlier ones wait for it or it for them."""
     return call.function is not None or any(_there(view) for view in call.views)
 
 

@@ -1,7 +1,7 @@
-"""Planning: every intermediate, and the scratch of every call, gets a place in one arena.
+"""Planning: every intermediate, and the scratch of every call, gets an offset in one arena.
 
 Two of them may share bytes when the waves in which they are in use do not meet, or when an
-elementwise call puts its result in the place of an input that nobody needs any more.
+elementwise call overwrites an input that no later call reads.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _lives(works: Sequence[_Work]) -> dict[Buffer, _Life]:
 
 
 def _in_place(works: Sequence[_Work], lives: dict[Buffer, _Life]) -> dict[Buffer, _Life]:
-    """Let results take the place of inputs that end with the call; such buffers share a life."""
+    """Let results overwrite inputs that end with the call; such buffers share a life."""
     users: dict[tuple[Buffer, int], int] = {}  # how many calls use a buffer in a wave
     for work in works:
         for buffer in {view.buffer for view in work.call.views}:

@@ -131,7 +131,7 @@ class PositionEntry(Entry):
 def _grown(
     lists: Sequence[Sequence[Call]], positions: Sequence[int]
 ) -> tuple[list[Call], list[Growth]]:
-    """The calls with the numbers of the last position, which needs the most memory, and how they grow.
+    """The calls with the numbers of the last position, which needs most memory, and their growth.
 
     The first list is the current step's, the rest are the stations'.
     """

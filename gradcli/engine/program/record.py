@@ -29,7 +29,7 @@ class Buffer:
 
     Attributes:
         storage: where it lies, for memory that outlives the program's run: parameters, states,
-            data, gradients. None for an intermediate, which the plan gives a place.
+            data, gradients. None for an intermediate, which gets an offset in the arena.
         made: whether the step itself made it.
         owner: who writes its numbers before each step.
         written: whether a recorded call writes to it.

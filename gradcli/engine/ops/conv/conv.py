@@ -39,7 +39,7 @@ class Plan(NamedTuple):
         return maps
 
     def lay(self, maps: Array, weight: Array, dtype: DType) -> Array:
-        """Images: filters laid over each other, each times what a map has at its place."""
+        """Images: filters laid over each other, each times the number of a map there."""
         images = empty(self.images, dtype)
         y = maps.contiguous().reshape(self.maps)
         filters = weight.contiguous().reshape(self.weight)
@@ -48,7 +48,7 @@ class Plan(NamedTuple):
         return images
 
     def weight_gradient(self, maps: Array, images: Array, *, depthwise: bool = False) -> Array:
-        """The sum over all places of what is in a map times what its filter sees there."""
+        """The sum over all positions of what is in a map times what its filter sees there."""
         filters = empty(self.weight, maps.dtype)
         y, x = maps.contiguous().reshape(self.maps), images.contiguous().reshape(self.images)
         kernel = "depthwise_grad_weight" if depthwise else "conv2d_grad_weight"
@@ -198,7 +198,7 @@ def _conv(dims: int) -> Op[Tensor]:
     def gradient(
         grad: Array, *, input: Array, weight: Array, needs: tuple[bool, ...], **options: Any
     ) -> tuple[Array | None, ...]:
-        """What each place, each weight and each bias added to the output."""
+        """What each pixel, each weight and each bias added to the output."""
         plan = _plan(space, input, weight, **options)
         grad = grad.contiguous().reshape(plan.maps)
         grad_x = grad_weight = None

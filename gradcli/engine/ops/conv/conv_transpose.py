@@ -117,7 +117,7 @@ def _conv_transpose(dims: int) -> Op[Tensor]:
     ) -> Array:
         """Each number times each filter, `stride` apart and summed where they overlap, plus bias.
 
-        `padding` places are cut off at each end, `output_padding` ones added at the second.
+        `padding` elements are cut off at each end, `output_padding` added at the second.
         """
         _check(space, input, weight, bias, groups)
         options = stride, padding, output_padding, groups, dilation

@@ -70,8 +70,8 @@ def run_backward(
 ) -> Array:
     """What a backward kernel makes of the gradient, in the shape of the input."""
     planes, out = space.planes(grad.shape), empty(space.planes(shape), grad.dtype)
-    places = [i.reshape(planes) for i in indices]
-    run(kernel, grad.contiguous().reshape(planes), *places, out, sizes=sizes)
+    index_planes = [i.reshape(planes) for i in indices]
+    run(kernel, grad.contiguous().reshape(planes), *index_planes, out, sizes=sizes)
     return out.reshape(shape)
 
 
@@ -170,7 +170,7 @@ def _max_pool(
         ceil_mode: bool = False,
         return_indices: bool = False,
     ) -> Tensor | tuple[Tensor, Tensor]:
-        """The largest number of each window; with return_indices also its place in its channel."""
+        """The largest number of each window; with return_indices also its index in its channel."""
         y, indices = with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
         return (y, indices) if return_indices else y
 

@@ -79,7 +79,7 @@ def _avg_pool(
 
         @pool.gradient
         def gradient(grad: Array, *, shapes: tuple[Shape, ...], **options: Any) -> Array:
-            """The gradient of each window in equal shares to its places."""
+            """The gradient of each window in equal shares to its elements."""
             _, _, sizes = _plan(space, shapes[0], **options)
             return run_backward("avg_pool2d_backward", space, grad, shapes[0], sizes)
 
@@ -118,6 +118,6 @@ def avg_pool1d(
     ceil_mode: bool = False,
     count_include_pad: bool = True,
 ) -> Array:
-    """The sum of each window over the number of its places."""
+    """The sum of each window over the number of its elements."""
     options = kernel_size, stride, padding, ceil_mode, count_include_pad
     return _mean(_LINES, input, _plan(_LINES, input.shape, *options))

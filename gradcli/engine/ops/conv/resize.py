@@ -21,7 +21,7 @@ from gradcli.errors import OptionError, ShapeError
 from gradcli.wording import quantity
 
 Factor = float | Sequence[float] | None
-# How csrc/cpu/conv/resize.h finds the place of an output; the last for align_corners.
+# How csrc/cpu/conv/resize.h finds the position of an output; the last for align_corners.
 _KINDS = {"nearest": 0, "nearest-exact": 1, "linear": 2, "bilinear": 2}
 _CORNERS = 3
 _DIMS = {"linear": 1, "bilinear": 2}

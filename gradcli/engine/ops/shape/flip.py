@@ -73,7 +73,7 @@ def _shifts(
 
 
 def _rolled(x: Array, d: int, shift: int) -> Array:
-    """Each element `shift` places further along d, from the end to the front."""
+    """Each element `shift` elements further along d, from the end to the front."""
     size = x.shape[d]
     shift %= max(size, 1)
     if not shift or not x.numel:
