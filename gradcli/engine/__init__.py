@@ -16,10 +16,10 @@ from gradcli.engine.autograd import (
     enable_grad,
     grad,
     inference_mode,
+    is_grad_enabled,
     no_grad,
     set_grad_enabled,
 )
-from gradcli.engine.autograd import recording as is_grad_enabled
 from gradcli.engine.device.context import device
 from gradcli.engine.draw import draw
 from gradcli.engine.dtype import DType, bfloat16, bool_, float32, float64, int32, int64, uint8

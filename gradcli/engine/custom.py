@@ -76,7 +76,7 @@ class Function:
     def apply(cls, *args: Any) -> Any:
         """What forward gives, with backward in its history."""
         edges = parents_of([a if isinstance(a, Tensor) else None for a in args])
-        if not graph.recording():
+        if not graph.grad_enabled():
             edges = [None] * len(args)
         ctx = Context([edge is not None for edge in edges])
         with graph.no_grad():
@@ -166,14 +166,14 @@ class _Rule:
         self._function = function
 
     def backward(self, grads: Gradients, saved: _Saved) -> Gradients:
-        """Call the function's backward without recording it."""
+        """Call the function's backward with gradients disabled."""
         arrivals = saved.filled([None if g is None else Tensor(g) for g in grads])
         with graph.no_grad():
             result = self._function.backward(saved.give(None), *arrivals)
         return [None if g is None else g.array for g in self._check(result, saved)]
 
-    def backward_recorded(self, node: Node, grads: Sequence[Any]) -> Sequence[Any]:
-        """Call the function's backward and record each of its ops."""
+    def backward_create_graph(self, node: Node, grads: Sequence[Any]) -> Sequence[Any]:
+        """Call the function's backward, whose ops build a graph."""
         result = self._function.backward(node.saved.give(node), *node.saved.filled(grads))
         return self._check(result, node.saved)
 

@@ -169,8 +169,8 @@ class Op(Generic[Result]):
             result = self._gradient(arriving, **saved)
         return result if isinstance(result, tuple) else (result,)
 
-    def backward_recorded(self, node: Node, grads: Sequence[object]) -> Sequence[Any]:
-        """The same with Tensors, recorded for another backward pass."""
+    def backward_create_graph(self, node: Node, grads: Sequence[object]) -> Sequence[Any]:
+        """The same with Tensors, building a graph for double backward."""
         if self._again is None:
             cure = "compute the values under engine.composed()" if self.composed else self.why
             raise AutogradError(
@@ -226,7 +226,7 @@ class Op(Generic[Result]):
         if self.composed is not None and composing():
             return self._composed(inputs, options, outputs)
         node = None
-        if self._gradient is not None and graph.recording() and _any_asks(inputs):
+        if self._gradient is not None and graph.grad_enabled() and _any_asks(inputs):
             node = self._node(parents_of(inputs), arrays, outputs, options)
         if self.visible == 1:
             y = Tensor(outputs[0]) if node is None else _tensor(outputs[0], node, 0)

@@ -47,7 +47,7 @@ def checkpoint(
     if truth.convert_argument("checkpoint", "use_reentrant", use_reentrant):
         raise OptionError("checkpoint: use_reentrant must be False; there is one kind")
     Kind.of(Callable).convert_argument("checkpoint", "function", function)
-    if not graph.recording():
+    if not graph.grad_enabled():
         return function(*args, **kwargs)
     since = graph.now()
     part = _Part(lambda: function(*args, **kwargs), preserve_rng_state)

@@ -17,7 +17,7 @@ from gradcli.engine.dtype import DType
 from gradcli.engine.graph import Gradients, Node
 from gradcli.engine.shape import Shape, repeated_dims
 from gradcli.engine.tensor import Tensor, parents_of
-from gradcli.engine.walk import RecordedWalk, Targets
+from gradcli.engine.walk import CreateGraphWalk, Targets
 
 Tensors = Sequence[Tensor | None]
 
@@ -71,7 +71,7 @@ class Transposed:
         results = as_tuple(self._op.forward(*inputs, **self._options))
         return [array if array.dtype.is_floating_point else None for array in results]
 
-    def backward_recorded(self, node: Node, grads: Tensors) -> Tensors:
+    def backward_create_graph(self, node: Node, grads: Tensors) -> Tensors:
         """The same with Tensors."""
         floats = [
             _zeros(*kind) if g is None else g for g, kind in zip(grads, node.saved, strict=True)
@@ -102,7 +102,7 @@ def linear(op: OpLike, node: Node, grads: Tensors) -> Tensors:
     floats = [i for i, name in enumerate(op.inputs) if name not in constants]
     arrays = [_or_zero(computed[i], node, i) for i in floats]
     rule = Transposed(op, constants, node.options or {})
-    parents = parents_of(grads) if graph.recording() else []
+    parents = parents_of(grads) if graph.grad_enabled() else []
     kinds = [(array.shape, array.dtype) for array in arrays]
     new = None
     if any(parents):
@@ -130,7 +130,7 @@ def through(function: Callable[..., Any], inputs: Tensors, grads: Tensors) -> Te
         ]
         parents = parents_of(points)
         targets = Targets([edge for edge, _ in roots], [p for p in parents if p is not None], since)
-        walk = RecordedWalk(retain_graph=True, targets=targets)
+        walk = CreateGraphWalk(retain_graph=True, targets=targets)
         for edge, grad in roots:
             walk.begin(edge, grad)
         walk.run()
@@ -156,7 +156,7 @@ class _Alias:
         del saved
         return grads
 
-    def backward_recorded(self, node: Node, grads: Tensors) -> Tensors:
+    def backward_create_graph(self, node: Node, grads: Tensors) -> Tensors:
         """Unchanged."""
         del node
         return grads

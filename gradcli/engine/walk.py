@@ -98,7 +98,7 @@ class Targets:
 class Walk:
     """One backward pass: gradients flow from the roots, and each leaf adds up those that arrive.
 
-    Values are Arrays; a RecordedWalk goes the same way with Tensors.
+    Values are Arrays; a CreateGraphWalk does the same with Tensors.
     """
 
     def __init__(self, *, retain_graph: bool, targets: Targets | None = None) -> None:
@@ -197,8 +197,8 @@ class Walk:
             leaf.grad = grad
 
 
-class RecordedWalk(Walk):
-    """A backward pass over Tensors, which is recorded itself."""
+class CreateGraphWalk(Walk):
+    """A backward pass over Tensors, whose ops build a graph (create_graph=True)."""
 
     def begin(self, root: Edge, grad: Any) -> None:
         """Send this gradient back from one output of a node."""
@@ -212,7 +212,7 @@ class RecordedWalk(Walk):
     @staticmethod
     def through(node: Node, grads: Sequence[object]) -> Sequence[Any]:
         """Gradients of a node's inputs, by ops."""
-        return node.rule.backward_recorded(node, grads)
+        return node.rule.backward_create_graph(node, grads)
 
     def lend(self, slots: Sequence[Any]) -> None:
         """What is put into a leaf is new memory in any case."""
@@ -251,7 +251,7 @@ def _observed(
 
 
 def _array(grad: Any) -> Array | None:
-    """The Array of a gradient, which is a Tensor where backward is recorded."""
+    """The Array of a gradient, which is a Tensor with create_graph=True."""
     array: Array | None = getattr(grad, "array", grad)
     return array
 

@@ -80,7 +80,7 @@ class Call:
 def _behind(gate: _Gate, values: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[int]]:
     """The tensors that want a gradient with one node of their own, and where they stand."""
     indices = [i for i, v in enumerate(values) if isinstance(v, Tensor) and v.requires_grad]
-    if not indices or not graph.recording():
+    if not indices or not graph.grad_enabled():
         return values, []
     node = Node(gate, parents_of([values[i] for i in indices]), (), len(indices))
     wrapped = list(values)
@@ -102,7 +102,7 @@ class _Gate:
         changed_grads = self._change([None if g is None else Tensor(g.copy()) for g in grads])
         return [None if g is None else g.array.copy() for g in changed_grads]
 
-    def backward_recorded(self, node: Node, grads: Tensors) -> Tensors:
+    def backward_create_graph(self, node: Node, grads: Tensors) -> Tensors:
         """The same with Tensors."""
         del node
         return self._change(list(grads))

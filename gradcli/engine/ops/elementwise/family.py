@@ -219,7 +219,7 @@ def _as(value: Any, dtype: DType) -> Tensor:
 
 def _is_watched(asks: object) -> bool:
     """Whether an observer is told of a call, or backward needs it."""
-    return observing.current() is not None or (asks is not None and graph.recording())
+    return observing.current() is not None or (asks is not None and graph.grad_enabled())
 
 
 class UnaryOp(Op[Tensor]):

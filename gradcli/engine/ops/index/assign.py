@@ -93,7 +93,7 @@ def setitem(input: Tensor, index: Any, value: Any) -> None:
     source = value if isinstance(value, Tensor) else tensor(value, dtype=input.dtype)
     numbers_pick = recording.current() is not None  # then nobody may read them
     plan = planned("setitem", input.shape, index, numbers_pick=numbers_pick)
-    if graph.recording() and (input.requires_grad or source.requires_grad):
+    if graph.grad_enabled() and (input.requires_grad or source.requires_grad):
         _record(input, plan, source)
         return
     writable(input.array, "setitem")

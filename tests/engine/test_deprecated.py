@@ -1,0 +1,24 @@
+"""Old public names: each gives the object under its new name, and says so."""
+
+from types import ModuleType
+
+import pytest
+
+from gradcli import engine
+
+NAMES = [
+    (engine.autograd, "recording", "is_grad_enabled"),
+]
+
+
+@pytest.mark.parametrize(("module", "old", "new"), NAMES)
+def test_an_old_name_works_and_warns(module: ModuleType, old: str, new: str) -> None:
+    with pytest.warns(DeprecationWarning, match=f"{old} is now .*{new}"):
+        assert getattr(module, old) is getattr(module, new)
+    assert old not in dir(module)
+
+
+@pytest.mark.parametrize("module", {row[0] for row in NAMES})
+def test_a_name_that_never_was_is_refused(module: ModuleType) -> None:
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = module.nothing
