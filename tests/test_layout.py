@@ -201,7 +201,7 @@ def test_tensors_are_made_in_few_places() -> None:
     allowed = {
         "gradcli/engine/tensor.py",  # grad, detach
         "gradcli/engine/op.py",  # the results of ops
-        "gradcli/engine/twice.py",  # kept values, with the history they had
+        "gradcli/engine/double_backward.py",  # kept values, with the history they had
         "gradcli/engine/custom.py",  # results and gradients of own Functions
         "gradcli/engine/autograd.py",  # gradients, where they begin and end
         "gradcli/engine/ops/creation/creation.py",  # from numbers

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 from gradcli.dataclass import dataclass
 from gradcli.engine import graph
 from gradcli.engine.array import Array, full
+from gradcli.engine.double_backward import as_tuple
 from gradcli.engine.dtype import DType
 from gradcli.engine.graph import Gradients, Node
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor, parents_of
-from gradcli.engine.twice import as_tuple
 from gradcli.errors import AutogradError, DTypeError, OptionError, ShapeError
 from gradcli.wording import quantity
 

@@ -21,11 +21,12 @@ Names, arguments, defaults and results are torch's; docs/differences.md lists th
 The gradient column is the slope of an elementwise op, written in the value that is kept for it;
 "own" is a gradient function below the op; "through" names the ops of which a function is composed,
 whose gradients are its own; "unchanged" is that of the tensor itself; a dash says why there is
-none. "Twice" says how gradients of that gradient are computed: by the op itself where it is linear,
+none. "Double backward" says how the gradient is differentiated: by the op itself if it is linear,
 by the composed form, by a rule of its own, or through the ops it is composed of; a dash means under
-`engine.composed()` only. `gradcli gradcheck` and `gradcli gradcheck --twice` prove all of them. The
-types are those of the inputs that leave a choice, found by trying: floats (float32, float64 and
-bfloat16), numbers (these and int32, int64 and uint8), all (these and bool), or their names.
+`engine.composed()` only. `gradcli gradcheck` and `gradcli gradcheck --second-order` prove all of
+them. The types are those of the inputs that leave a choice, found by trying: floats (float32,
+float64 and bfloat16), numbers (these and int32, int64 and uint8), all (these and bool), or their
+names.
 """
 _MEMORY = """
 ## Memory
@@ -94,7 +95,7 @@ def _of_op(op: Op[Any]) -> dict[str, Any]:
         "gradient": gradient if op.differentiable else f"- ({op.why})",
         "saves": op.saves,
         "composed": op.composed.__name__ if op.composed else None,
-        "twice": op.again,
+        "twice": op.double_backward_rule,
     }
 
 
@@ -108,7 +109,9 @@ def _of_function(op: Composite) -> dict[str, Any]:
         "gradient": way[0] if op.differentiable else f"- ({op.why})",
         "saves": (),
         "composed": None,
-        "twice": way[1] if op.differentiable and all(step.again for step in through) else "",
+        "twice": way[1]
+        if op.differentiable and all(step.double_backward_rule for step in through)
+        else "",
     }
 
 
@@ -132,7 +135,8 @@ def markdown() -> str:
     parts = [_HEAD]
     for family in sorted({row.family for row in rows}):
         parts.append(
-            f"\n## {family}\n\n| op | meaning | gradient | twice | keeps | types | devices |\n"
+            f"\n## {family}\n\n"
+            "| op | meaning | gradient | double backward | keeps | types | devices |\n"
             "|---|---|---|---|---|---|---|\n"
         )
         parts += [_row(row) for row in rows if row.family == family]
@@ -147,10 +151,10 @@ def _row(row: Facts) -> str:
         meaning += f" Composed reference: {_code(row.composed)}."
     own = row.gradient.startswith(("own", "- ", "through ", "unchanged"))
     gradient = _cell(row.gradient) if own else _code(row.gradient)
-    twice = row.twice or ("" if row.gradient.startswith("- ") else "-")
+    second = row.twice or ("" if row.gradient.startswith("- ") else "-")
     saves = ", ".join(row.saves)
     types = f"{format_types(row.dtypes)} | {', '.join(row.devices)}"
-    return f"| {_code(row.signature)} | {meaning} | {gradient} | {twice} | {saves} | {types} |\n"
+    return f"| {_code(row.signature)} | {meaning} | {gradient} | {second} | {saves} | {types} |\n"
 
 
 def _sharing(rows: list[Facts], shares: str, meaning: str) -> str:

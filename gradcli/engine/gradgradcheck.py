@@ -84,9 +84,9 @@ class _Case(Slopes):
         return list(autograd.grad(total, variables, allow_unused=True))
 
 
-def again(op: Row, sample: Sample) -> bool:
-    """Whether its gradient can be differentiated again as it is, without `composed()`."""
-    return all(step.again for step in behind(op, sample))
+def has_double_backward(op: Row, sample: Sample) -> bool:
+    """Whether its gradient can be differentiated without decomposing its ops."""
+    return all(step.double_backward_rule for step in behind(op, sample))
 
 
 def _float_names(case: _Case) -> list[str]:
@@ -96,7 +96,7 @@ def _float_names(case: _Case) -> list[str]:
 
 def check(op: Row, sample: Sample) -> list[Failure]:
     """The worst element of each input, and of each gradient that comes in, whose slopes differ."""
-    with composed(not again(op, sample)):
+    with composed(not has_double_backward(op, sample)):
         return [*same_values(op, sample), *_slopes(op, sample)]
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import Any, Generic, Literal, TypeVar, overload
 
-from gradcli.engine import graph, observing, table, twice
+from gradcli.engine import double_backward, graph, observing, table
 from gradcli.engine.argument import beyond, hints_of, too_large
 from gradcli.engine.array import Array
 from gradcli.engine.autocast import autocast, rule_of
@@ -48,8 +48,8 @@ class Op(Generic[Result]):
         why: why there is no gradient, where there is none.
         composed: the same thing written with simpler ops, for fused ones. It may also ask for
             outputs that forward hides, such as what a random draw gave.
-        again: how the gradient is differentiated again: "linear" where the op is linear in its
-            float inputs, "composed" through the composed form, "own" as `gradient_graph` says.
+        double_backward_rule: how the gradient is differentiated: "linear" if the op is linear in
+            its float inputs, "composed" through the composed form, "own" by the declared rule.
         rebuilt: gives inputs that are not saved but follow from what is, to the composed form on
             its second backward pass; from what is saved, and the options.
         variadic: the first option may be given number by number, as in `x.reshape(2, 3)`.
@@ -71,7 +71,7 @@ class Op(Generic[Result]):
         wrong: Sequence[Wrong] = (),
         why: str = "",
         composed: Callable[..., Any] | None = None,
-        twice: Literal["", "linear", "composed"] = "",
+        double_backward: Literal["", "linear", "composed"] = "",
         rebuilt: Callable[..., dict[str, Array | None]] | None = None,
         name: str | None = None,
         formula: str = "",
@@ -108,10 +108,10 @@ class Op(Generic[Result]):
             for n in self.saves
         ]
         self.cast = rule_of(self.name)
-        self.again: str = twice
-        self._again: Callable[[Node, Sequence[Any]], Sequence[Any]] | None = None
-        if twice:
-            self._again = partial(_RULES[twice], self)
+        self.double_backward_rule: str = double_backward
+        self._double_backward: Callable[[Node, Sequence[Any]], Sequence[Any]] | None = None
+        if double_backward:
+            self._double_backward = partial(_RULES[double_backward], self)
 
     def gradient(self, function: Callable[..., object]) -> Callable[..., Any]:
         """Declare the gradient, as a decorator.
@@ -130,14 +130,17 @@ class Op(Generic[Result]):
         self._gradient_names = frozenset(names)
         return function
 
-    def gradient_graph(
+    def double_backward(
         self, rule: Callable[..., object], also: Sequence[str] = ()
     ) -> Callable[..., Any]:
         """Declare the gradient once more, from Tensors to Tensors, so that it has one itself.
 
         It may ask by name for what the gradient function asks for; `also` are further names.
         """
-        self.again, self._again = "own", twice.bind_rule(self, rule, also)
+        self.double_backward_rule, self._double_backward = (
+            "own",
+            double_backward.bind_rule(self, rule, also),
+        )
         return rule
 
     @cached_property
@@ -171,13 +174,13 @@ class Op(Generic[Result]):
 
     def backward_create_graph(self, node: Node, grads: Sequence[object]) -> Sequence[Any]:
         """The same with Tensors, building a graph for double backward."""
-        if self._again is None:
+        if self._double_backward is None:
             cure = "compute the values under engine.composed()" if self.composed else self.why
             raise AutogradError(
-                f"{self.name}: its gradient cannot be differentiated again; "
+                f"{self.name}: its gradient cannot be differentiated; "
                 f"{cure or 'write the values with simpler ops'}"
             )
-        return self._again(node, grads)
+        return self._double_backward(node, grads)
 
     def __repr__(self) -> str:
         return f"<op {self.name}{self.signature()}>"
@@ -361,7 +364,10 @@ def _tensor(array: Array, node: Node | None, output: int) -> Tensor:
     return Tensor(array, node=node if array.dtype.is_floating_point else None, output=output)
 
 
-_RULES: dict[str, Callable[..., Any]] = {"linear": twice.linear, "composed": twice.composed}
+_RULES: dict[str, Callable[..., Any]] = {
+    "linear": double_backward.linear,
+    "composed": double_backward.composed,
+}
 
 
 @overload

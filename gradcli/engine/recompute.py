@@ -108,17 +108,17 @@ class _Part:
             self._names.append(node.name)
             for storage, version in node.versions:
                 self._watched.append((node.name, weakref.ref(storage), version))
-            node.saved, node.versions = _Again(self, index), []
+            node.saved, node.versions = _Recomputed(self, index), []
 
     def take(self, index: int) -> tuple[Any, Versions]:
         """What one node saved; runs the function again if it has not been run again yet."""
         if not self._saved:
-            self._saved = [*self._run_again()]
+            self._saved = [*self._rerun()]
         saved, self._saved[index] = self._saved[index], None
         assert saved is not None, "a node takes what it saves once"
         return saved
 
-    def _run_again(self) -> list[tuple[Any, Versions]]:
+    def _rerun(self) -> list[tuple[Any, Versions]]:
         for name, reference, version in self._watched:
             storage = reference()
             if storage is not None and storage.version != version:
@@ -147,8 +147,8 @@ class _Part:
                 default_generator.set_state(*now)
 
 
-class _Again(Later):
-    """What one node saved: its part gives it."""
+class _Recomputed(Later):
+    """Stands for what a node saved: recomputed by its part."""
 
     def __init__(self, part: _Part, index: int) -> None:
         self._part = part

@@ -27,7 +27,7 @@ def test_gradient_of_the_gradient_equals_finite_differences(op: Row, sample: Sam
 
 
 def test_every_gradient_is_made_of_ops_or_has_a_composed_form() -> None:
-    opaque = [op for op in declared_ops() if op.differentiable and not op.again]
+    opaque = [op for op in declared_ops() if op.differentiable and not op.double_backward_rule]
     assert [op.name for op in opaque if not op.composed] == []
 
 
@@ -75,9 +75,9 @@ def test_a_wrong_second_gradient_is_found() -> None:
 
     wrong = Op(forward, name="wrong", saves="x", samples=[sample((3,))])
     wrong.gradient(lambda grad, x: map_slope("sin", (), x, grad))
-    wrong.gradient_graph(lambda grad, x: grad * x.detach().cos())
+    wrong.double_backward(lambda grad, x: grad * x.detach().cos())
     assert [f.input for f in gradgradcheck.check(wrong, wrong.samples[0])] == ["x"]
-    wrong.gradient_graph(lambda grad, x: grad * x.sin())
+    wrong.double_backward(lambda grad, x: grad * x.sin())
     assert {f.input for f in gradgradcheck.check(wrong, wrong.samples[0])} == {"x", "gradient 0"}
 
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gradcli.engine import graph
+from gradcli.engine.double_backward import as_tuple
 from gradcli.engine.graph import Gradients, Node
 from gradcli.engine.tensor import Tensor, parents_of
-from gradcli.engine.twice import as_tuple
 from gradcli.errors import DTypeError, ShapeError
 from gradcli.wording import quantity
 

@@ -174,7 +174,7 @@ def _conv(dims: int) -> Op[Tensor]:
         name=space.name,
         saves=("input", "weight"),
         composed=convolution,
-        twice="composed",
+        double_backward="composed",
         samples=samples_in(dims, _SAMPLES),
         wrong=wrong_in(dims, _WRONG),
         method=False,

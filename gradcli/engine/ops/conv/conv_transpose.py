@@ -99,7 +99,7 @@ def _conv_transpose(dims: int) -> Op[Tensor]:
         name=space.name,
         saves=("input", "weight"),
         composed=overlay,
-        twice="composed",
+        double_backward="composed",
         samples=samples_in(dims, _SAMPLES),
         wrong=wrong_in(dims, _WRONG),
         method=False,

@@ -9,6 +9,7 @@ from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shapes
 from gradcli.engine.array import Array, empty, run
 from gradcli.engine.composite import function
+from gradcli.engine.double_backward import transposed
 from gradcli.engine.dtype import DType
 from gradcli.engine.op import Op, op
 from gradcli.engine.ops.along import floats
@@ -18,7 +19,6 @@ from gradcli.engine.ops.conv.geometry import Geometry, PerDim, Space, flat
 from gradcli.engine.sample import distinct, sample, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
-from gradcli.engine.twice import transposed
 from gradcli.errors import OptionError
 
 Sizes = tuple[int, ...]
@@ -78,8 +78,8 @@ def run_backward(
 def declare_graph(pool: Op[tuple[Tensor, ...]], space: Space) -> None:
     """The gradient of maxima with a history, which goes to where they lie in the input."""
 
-    @pool.gradient_graph
-    def gradient_graph(
+    @pool.double_backward
+    def double_backward(
         grads: tuple[Tensor, ...], *, indices: Tensor, shapes: tuple[Shape, ...]
     ) -> Tensor:
         """The gradient of each window goes to its largest number."""

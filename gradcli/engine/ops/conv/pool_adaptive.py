@@ -68,7 +68,7 @@ def _adaptive_avg_pool(dims: int) -> Op[Tensor]:
 
     @op(
         name=space.name,
-        twice="linear",
+        double_backward="linear",
         samples=samples_in(dims, _SAMPLES),
         wrong=wrong_in(dims, _WRONG),
         method=False,

@@ -70,7 +70,7 @@ def _avg_pool(
 
         declaration = op(
             composed=means,
-            twice="linear",
+            double_backward="linear",
             samples=[*samples_in(space.dims, _SAMPLES), *samples],
             wrong=[*wrong_in(space.dims, _WRONG), *wrong],
             method=False,

@@ -122,7 +122,7 @@ def _image(shape: Shape) -> Shape:
 
 
 @op(
-    twice="linear",
+    double_backward="linear",
     samples=[
         sample((2, 3, 4, 5), scale_factor=2),
         sample((1, 2, 7, 5), size=(3, 9)),

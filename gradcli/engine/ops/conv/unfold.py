@@ -35,7 +35,7 @@ def _windows(length: int, size: int, step: int) -> int:
 
 @op(
     shares="repeats",
-    twice="linear",
+    double_backward="linear",
     samples=[
         sample((7,), dimension=0, size=3, step=2),
         sample((2, 6), dimension=1, size=2, step=1),

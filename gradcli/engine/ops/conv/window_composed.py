@@ -8,6 +8,7 @@ from operator import mul
 
 from gradcli.engine import shape as shapes
 from gradcli.engine import table
+from gradcli.engine.double_backward import transposed
 from gradcli.engine.ops.conv.geometry import Geometry
 from gradcli.engine.ops.conv.unfold import windows
 from gradcli.engine.ops.creation.creation import tensor
@@ -17,7 +18,6 @@ from gradcli.engine.ops.shape.permute import permute
 from gradcli.engine.ops.shape.reshape import reshape
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
-from gradcli.engine.twice import transposed
 
 
 def _plus_bias(y: Tensor, bias: Tensor | None) -> Tensor:

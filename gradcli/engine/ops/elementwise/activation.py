@@ -241,7 +241,7 @@ def _composed_glu(input: Tensor, *, dim: int = -1) -> Tensor:
     method=False,
     saves="input",
     composed=_composed_glu,
-    twice="composed",
+    double_backward="composed",
     samples=_HALVES,
     wrong=_ODD,
 )

@@ -95,7 +95,7 @@ def lerp(input: Tensor, end: Tensor, weight: Tensor | float) -> Tensor:
 
 @op(
     method=False,
-    twice="linear",
+    double_backward="linear",
     samples=[
         sample((3, 5), (3, 5), weight=0.3),
         sample((2, 1), (1, 3), weight=0.7),
@@ -168,8 +168,8 @@ def neg_gradient(grad: Array) -> Array:
     return map_unary("neg", grad)
 
 
-@neg.gradient_graph
-def neg_gradient_graph(grad: Tensor) -> Tensor:
+@neg.double_backward
+def neg_double_backward(grad: Tensor) -> Tensor:
     """-grad."""
     return -grad
 

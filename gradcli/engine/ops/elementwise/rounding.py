@@ -45,4 +45,4 @@ def frac(x: Array) -> Array:
 
 
 frac.gradient(lambda grad: grad)  # 1 for every element
-frac.gradient_graph(lambda grad: grad)
+frac.double_backward(lambda grad: grad)

@@ -14,6 +14,7 @@ from gradcli.engine import graph, recording
 from gradcli.engine import shape as shapes
 from gradcli.engine.array import Array, copy_into, writable
 from gradcli.engine.composite import IN_PLACE, function
+from gradcli.engine.double_backward import alias
 from gradcli.engine.op import op
 from gradcli.engine.ops.creation.creation import tensor
 from gradcli.engine.ops.index.index_add import index_add, index_copy, put_rows
@@ -35,13 +36,12 @@ from gradcli.engine.sample import index as below
 from gradcli.engine.sample import none, sample, truth, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor, refuse_recorded
-from gradcli.engine.twice import alias
 from gradcli.errors import DTypeError, OptionError, ShapeError
 
 
 @op(
     method=False,
-    twice="linear",
+    double_backward="linear",
     samples=[sample(shape, part, index=index) for shape, index, part in PARTS],
     wrong=[
         wrong(sample((3, 4), (4,), index=3), "index 3 is outside -3..2"),

@@ -94,7 +94,7 @@ index_select = OptionSecond(
     _index_select,
     name="index_select",
     saves="index",
-    twice="linear",
+    double_backward="linear",
     samples=[
         sample((5, 3), below((4,), 5), dim=0),
         sample((2, 3, 4), below((7,), 3), dim=1),
@@ -132,7 +132,7 @@ def _composed_embedding(
     method=False,
     saves="indices",
     composed=_composed_embedding,
-    twice="composed",
+    double_backward="composed",
     samples=[
         sample(below((4,), 5), (5, 3)),
         sample(below((2, 3), 3), (4, 2), padding_idx=3),  # row 3 itself must not be drawn:

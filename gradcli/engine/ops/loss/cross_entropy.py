@@ -236,7 +236,7 @@ cross_entropy = declare_op(
         outputs=("y", "stats", "total"),
         saves=("x", "target", "weight", "stats", "total"),
         composed=_composed_cross_entropy,
-        twice="composed",
+        double_backward="composed",
         samples=[
             sample((4, 5), index((4,), 5), none()),
             sample((4, 3), index((4,), 3), positive((3,)), label_smoothing=0.1),
@@ -287,7 +287,7 @@ def cross_entropy_gradient(
     outputs=("y", "stats", "total"),
     saves=("x", "target", "weight", "stats", "total"),
     composed=_composed_nll_loss,
-    twice="composed",
+    double_backward="composed",
     samples=[
         sample((4, 5), index((4,), 5), none()),
         sample((4, 3), index((4,), 3), positive((3,)), ignore_index=0),

@@ -174,7 +174,7 @@ def _composed_kl(
     method=False,
     saves=("input", "target"),
     composed=_composed_kl,
-    twice="composed",
+    double_backward="composed",
     samples=[
         *pair_samples(plain, positive),
         sample((3, 5), (3, 5), log_target=True),

@@ -57,7 +57,7 @@ def _composed_mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean"
 @op(
     saves=("input", "target"),
     composed=_composed_mse_loss,
-    twice="composed",
+    double_backward="composed",
     samples=pair_samples(plain, plain),
     wrong=PAIR_WRONG,
 )
@@ -193,7 +193,7 @@ def declare_slopes(declared: Op[Tensor], kernel: str) -> None:
         gradients = [grad * slope(text, values) if need else None for text, need in pairs]
         return (*gradients, *(None for _ in needs[2:]))
 
-    declared.gradient_graph(graph)
+    declared.double_backward(graph)
 
 
 def _composed_l1(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
@@ -204,7 +204,7 @@ def _composed_l1(input: Tensor, target: Tensor, *, reduction: str = "mean") -> T
     method=False,
     saves=("input", "target"),
     composed=_composed_l1,
-    twice="composed",
+    double_backward="composed",
     samples=pair_samples(away_from, lambda shape: away_from(shape, 5.0)),
     wrong=PAIR_WRONG,
 )
@@ -228,7 +228,7 @@ def _composed_huber(
     method=False,
     saves=("input", "target"),
     composed=_composed_huber,
-    twice="composed",
+    double_backward="composed",
     samples=[*pair_samples(plain, plain, delta=0.7), sample((7,), (7,))],
     wrong=[
         *PAIR_WRONG,
@@ -273,7 +273,7 @@ def _composed_smooth_l1(
     method=False,
     saves=("input", "target"),
     composed=_composed_smooth_l1,
-    twice="composed",
+    double_backward="composed",
     samples=[
         *pair_samples(plain, plain, beta=0.7),
         sample(away_from((7,)), away_from((7,), 5.0), beta=0.0),

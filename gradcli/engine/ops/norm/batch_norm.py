@@ -75,7 +75,7 @@ def _check_batch(x: Array, running: tuple[Array | None, Array | None], training:
     outputs=("y", "mean", "rstd"),
     saves=("x", "weight", "mean", "rstd"),
     composed=_composed_batch_norm,
-    twice="composed",
+    double_backward="composed",
     rebuilt=_running,
     samples=[
         sample((4, 3), none(), none(), (3,), (3,), training=True),

@@ -66,7 +66,7 @@ layer_norm = declare_op(
         outputs=("y", "mean", "rstd"),
         saves=("x", "weight", "mean", "rstd"),
         composed=composed_layer_norm,
-        twice="composed",
+        double_backward="composed",
         samples=[
             sample((3, 5), (5,), (5,), normalized_shape=(5,)),
             sample((2, 3, 4), (3, 4), none(), normalized_shape=(3, 4), eps=1e-2),

@@ -134,7 +134,7 @@ def _composed_over_rms(x: Tensor, *, last: int, eps: float) -> Tensor:
     saves=("x", "scale"),
     outputs=("y", "scale"),
     composed=_composed_over_rms,
-    twice="composed",
+    double_backward="composed",
     samples=[
         sample((3, 5), last=1, eps=0.0),
         sample((2, 3, 4), last=2, eps=0.5),

@@ -58,8 +58,8 @@ def _softmax_op(
         out = result(f"{name}_backward", *folded, shape=lines.lines, dtype=y.dtype)
         return lines.unfold(out if dtypes[0] is y.dtype else out.cast(dtypes[0]))
 
-    @new_op.gradient_graph
-    def gradient_graph(grad: Tensor, *, y: Tensor, dim: int, dtypes: tuple[DType, ...]) -> Tensor:
+    @new_op.double_backward
+    def double_backward(grad: Tensor, *, y: Tensor, dim: int, dtypes: tuple[DType, ...]) -> Tensor:
         return slope(grad, y, dim).to(dtypes[0])
 
     return new_op

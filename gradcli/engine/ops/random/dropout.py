@@ -93,8 +93,8 @@ def dropout_gradient(grad: Array, *, mask: Array | None, p: float) -> Array:
     return out
 
 
-@dropout.gradient_graph
-def dropout_gradient_graph(grad: Tensor, *, mask: Tensor | None, p: float) -> Tensor:
+@dropout.double_backward
+def dropout_double_backward(grad: Tensor, *, mask: Tensor | None, p: float) -> Tensor:
     """The same elements times the same factors."""
     return grad if mask is None else grad * _factors(mask, p, grad.dtype)
 

@@ -41,7 +41,7 @@ _DISTINCT = with_numbers(distinct, SAMPLES)
 _NOTHING = wrong(sample((3, 0), dim=1), "there is nothing to choose from in shape (3, 0)")
 
 
-def _shared_again(grad: Tensor, *, x: Tensor, y: Tensor, dim: Dim) -> Tensor:
+def _tie_shares(grad: Tensor, *, x: Tensor, y: Tensor, dim: Dim) -> Tensor:
     """1 / ties where x is y, otherwise 0."""
     dims = dim_set(dim, x.ndim, "amax")
     shape = reduced(x.shape, dims, keepdim=True)
@@ -69,7 +69,7 @@ def _largest(name: str, kernel: str, doc: str) -> Op[Tensor]:
         run("ties_backward", lines.fold(x), lines.fold_result(y), lines.fold_result(grad), out)
         return lines.unfold(out)
 
-    new_op.gradient_graph(_shared_again)
+    new_op.double_backward(_tie_shares)
     return new_op
 
 
@@ -157,8 +157,8 @@ def _extreme(
         run("select_backward", lines.fold_result(indices), lines.fold_result(grads[0]), out)
         return lines.unfold(out)
 
-    @new_op.gradient_graph
-    def gradient_graph(
+    @new_op.double_backward
+    def double_backward(
         grads: tuple[Tensor, ...], *, indices: Tensor, dim: int, shapes: tuple[Shape, ...]
     ) -> Tensor:
         """The gradient at the chosen indices, 0 elsewhere."""

@@ -44,7 +44,7 @@ def _composed_logsumexp(input: Tensor, *, dim: Dim, keepdim: bool = False) -> Te
 @op(
     saves=("input", "y"),
     composed=_composed_logsumexp,
-    twice="composed",
+    double_backward="composed",
     samples=[*LINES, sample((2, 3, 4), dim=(0, -1), keepdim=True)],
 )
 def logsumexp(input: Array, *, dim: Dim, keepdim: bool = False) -> Array:
@@ -130,7 +130,7 @@ def _composed(x: Tensor, *, dim: Dim = None, keepdim: bool = False) -> Tensor:
     method=False,
     saves=("x", "y"),
     composed=_composed,
-    twice="composed",
+    double_backward="composed",
     samples=SAMPLES,
 )
 def vector_norm(x: Array, *, dim: Dim = None, keepdim: bool = False) -> Array:

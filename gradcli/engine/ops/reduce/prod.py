@@ -40,7 +40,7 @@ def _composed(
 @op(
     saves="input",
     composed=_composed,
-    twice="composed",
+    double_backward="composed",
     samples=[
         sample((3, 5)),
         sample((2, 7, 3), dim=1),

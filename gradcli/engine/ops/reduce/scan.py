@@ -40,7 +40,7 @@ def _scan(kernel: str, dim: int, *arrays: Array, from_end: bool = False) -> Arra
     return lines.unfold(out)
 
 
-@op(twice="linear", samples=SAMPLES)
+@op(double_backward="linear", samples=SAMPLES)
 def cumsum(input: Array, *, dim: int, dtype: DType | None = None) -> Array:
     """The sum of each element and all before it along `dim`."""
     shapes.dim_index(dim, input.ndim, "cumsum")
@@ -73,7 +73,7 @@ def _composed_cumprod(input: Tensor, *, dim: int, dtype: DType | None = None) ->
 @op(
     saves=("input", "y"),
     composed=_composed_cumprod,
-    twice="composed",
+    double_backward="composed",
     samples=SAMPLES,
 )
 def cumprod(input: Array, *, dim: int, dtype: DType | None = None) -> Array:

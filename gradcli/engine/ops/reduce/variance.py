@@ -83,7 +83,7 @@ def _spread(
         saves=("x", "y", "mean"),
         outputs=("y", "mean"),
         composed=composed,
-        twice="composed",
+        double_backward="composed",
         samples=samples,
     )(forward)
 

@@ -224,7 +224,7 @@ scaled_dot_product_attention = AttentionOp(
     outputs=("y", "log_sums"),
     saves=("query", "key", "value", "attn_mask", "y", "log_sums"),
     composed=_composed,
-    twice="composed",
+    double_backward="composed",
     samples=[
         sample((2, 3, 5, 4), (2, 3, 7, 4), (2, 3, 7, 6), none()),
         sample((2, 2, 9, 3), (2, 2, 9, 3), (2, 2, 9, 3), none(), is_causal=True),

@@ -33,7 +33,7 @@ def _diagonal_view(x: Array, offset: int, a: int, b: int) -> Array:
 
 @op(
     shares="view",
-    twice="linear",
+    double_backward="linear",
     samples=[
         sample((3, 4)),
         sample((4, 3), offset=1),
@@ -64,7 +64,7 @@ def diagonal_gradient(
 
 
 @op(
-    twice="linear",
+    double_backward="linear",
     samples=[
         sample((3,)),
         sample((2, 3), offset=1),
@@ -149,7 +149,7 @@ def _triangle(name: str, doc: str) -> Op[Tensor]:
 
     forward.__doc__ = doc
     refused = wrong(sample((3,)), f"{name}: needs 2 or more dimensions")
-    declared = op(name=name, twice="linear", samples=_TRIANGLES, wrong=[refused])(forward)
+    declared = op(name=name, double_backward="linear", samples=_TRIANGLES, wrong=[refused])(forward)
     declared.gradient(lambda grad, *, diagonal: forward(grad, diagonal=diagonal))
     return declared
 

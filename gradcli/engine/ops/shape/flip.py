@@ -17,7 +17,7 @@ from gradcli.wording import quantity
 
 
 @op(
-    twice="linear",
+    double_backward="linear",
     variadic=True,
     samples=[
         sample((3, 4), dims=(0,)),
@@ -87,7 +87,7 @@ def _rolled(x: Array, d: int, shift: int) -> Array:
 
 
 @op(
-    twice="linear",
+    double_backward="linear",
     samples=[
         sample((3, 4), shifts=1, dims=0),
         sample((2, 3, 4), shifts=(-1, 6), dims=(1, -1)),

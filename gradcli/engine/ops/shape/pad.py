@@ -113,8 +113,8 @@ def constant_pad_nd_gradient(grad: Array, *, pad: Sequence[int]) -> Array:
     return constant_pad_nd.forward(grad, pad=_opposite(pad))  # type: ignore[no-any-return]
 
 
-@constant_pad_nd.gradient_graph
-def constant_pad_nd_gradient_graph(grad: Tensor, *, pad: Sequence[int]) -> Tensor:
+@constant_pad_nd.double_backward
+def constant_pad_nd_double_backward(grad: Tensor, *, pad: Sequence[int]) -> Tensor:
     """The same with ops."""
     return constant_pad_nd(grad, _opposite(pad))
 

@@ -15,7 +15,7 @@ from gradcli.errors import OptionError, ShapeError
 
 @op(
     shares="view",
-    twice="linear",
+    double_backward="linear",
     variadic=True,
     samples=[
         sample((2, 3, 4), dims=(2, 0, 1)),

@@ -114,9 +114,9 @@ def gradient_by_indices(
     return put(full(shapes[0], 0, grads[0].dtype), indices, grads[0], d, ADD, "sort")
 
 
-@topk.gradient_graph
-@sort.gradient_graph
-def gradient_graph_by_indices(
+@topk.double_backward
+@sort.double_backward
+def double_backward_by_indices(
     grads: tuple[Tensor, ...], *, indices: Tensor, shapes: tuple[Shape], dim: int
 ) -> Tensor:
     """Each value's gradient to the index it came from."""

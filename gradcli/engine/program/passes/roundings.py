@@ -30,7 +30,10 @@ def roundings(calls: list[Call]) -> list[Call]:
                 kept_half.add(buffer)
             elif buffer not in found:
                 found[buffer] = Buffer(
-                    2 * buffer.nbytes, made=True, device=buffer.device, again=buffer.again
+                    2 * buffer.nbytes,
+                    made=True,
+                    device=buffer.device,
+                    rerun=buffer.rerun,
                 )
     wide = {old: new for old, new in found.items() if old not in kept_half}
     return [made for call in calls for made in _rewritten(call, wide)]
@@ -77,5 +80,5 @@ def _wide(view: View, wide: dict[Buffer, Buffer]) -> View:
 def _like(view: View) -> View:
     """A new float32 intermediate of a view's shape."""
     of = view.buffer
-    buffer = Buffer(view.numel * float32.size, made=True, device=of.device, again=of.again)
+    buffer = Buffer(view.numel * float32.size, made=True, device=of.device, rerun=of.rerun)
     return View(buffer, 0, view.shape, contiguous_strides(view.shape), float32)

@@ -1,8 +1,8 @@
-"""Gradients of gradients: how an op's gradient is computed by ops, so that it has a history itself.
+"""Double backward: an op's gradient computed by ops, so that it has a graph itself.
 
-Gradient functions work on Arrays and are not recorded. Where a second backward pass is asked for
-(`create_graph=True`), one of three rules replaces them: that of a linear op, that of a fused
-op through its composed form, or one that is written with ops.
+Gradient functions work on Arrays and build no graph. With `create_graph=True` one of three rules
+replaces them: the rule of linear ops, that of fused ops through their decomposition, or one written
+with ops.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def as_tuple(result: Any) -> tuple[Any, ...]:
 
 
 class Transposed:
-    """The gradient of a linear op, as an op: its own gradient is the linear op again."""
+    """The gradient of a linear op, as an op: its own gradient is the linear op."""
 
     def __init__(self, op: OpLike, constants: dict[str, Array], options: dict[str, Any]) -> None:
         self.name = f"gradient of {op.name}"
