@@ -209,8 +209,8 @@ def test_tensors_are_made_in_few_places() -> None:
         "gradcli/engine/ops/creation/ranges.py",
         "gradcli/engine/ops/elementwise/family.py",  # constants
         "gradcli/engine/ops/random/random.py",  # drawn numbers
-        "gradcli/engine/ops/sequence/attention.py",  # the composed form: a mask has a gradient
-        "gradcli/engine/ops/loss/cross_entropy.py",  # the composed loss, where it gives a gradient
+        "gradcli/engine/ops/sequence/attention.py",  # the decomposition: a mask has a gradient
+        "gradcli/engine/ops/loss/cross_entropy.py",  # the decomposition, where it gives a gradient
         "gradcli/engine/interop.py",  # other people's memory
         "gradcli/engine/optim/optimizer.py",  # state
         "gradcli/engine/optim/clip.py",  # the norm, which has no history

@@ -70,10 +70,10 @@ def _show_one(row: describe.Facts) -> None:
         ("formula", row.formula),
         ("gradient", row.gradient),
         ("keeps", ", ".join(row.saves) or "nothing"),
-        ("composed", row.composed or ""),
+        ("decomposed", row.decomposition or ""),
         ("types", ", ".join(row.dtypes)),
         ("devices", ", ".join(row.devices)),
         ("samples", str(row.samples)),
     ):
         if value:
-            output.say(f"  {label:<9} {value}", indent=12)
+            output.say(f"  {label:<10} {value}", indent=12)

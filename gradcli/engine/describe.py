@@ -22,8 +22,8 @@ The gradient column is the slope of an elementwise op, written in the value that
 "own" is a gradient function below the op; "through" names the ops of which a function is composed,
 whose gradients are its own; "unchanged" is that of the tensor itself; a dash says why there is
 none. "Double backward" says how the gradient is differentiated: by the op itself if it is linear,
-by the composed form, by a rule of its own, or through the ops it is composed of; a dash means under
-`engine.composed()` only. `gradcli gradcheck` and `gradcli gradcheck --second-order` prove all of
+by the decomposition, by a rule of its own, or through the ops it is composed of; a dash means under
+`engine.decomposed()` only. `gradcli gradcheck` and `gradcli gradcheck --second-order` prove all of
 them. The types are those of the inputs that leave a choice, found by trying: floats (float32,
 float64 and bfloat16), numbers (these and int32, int64 and uint8), all (these and bool), or their
 names.
@@ -37,6 +37,7 @@ these; what writes in place gives its first input.
 | result | ops |
 |---|---|
 """
+_KEYS = {"decomposition": "composed", "double_backward": "twice"}  # in JSON, whose keys stay
 _SHARING = {
     "view": "a view of an input",
     "repeats": "a view of an input in which an element may stand in several places",
@@ -56,15 +57,16 @@ class Facts:
     gradient: str
     saves: tuple[str, ...]
     samples: int
-    composed: str | None
-    twice: str
+    decomposition: str | None
+    double_backward: str
     dtypes: tuple[str, ...]
     devices: tuple[str, ...]
     shares: str
 
     def as_object(self) -> dict[str, Any]:
         """For JSON."""
-        return {**vars(self), "saves": list(self.saves), "dtypes": list(self.dtypes)}
+        row = {_KEYS.get(key, key): value for key, value in vars(self).items()}
+        return {**row, "saves": list(self.saves), "dtypes": list(self.dtypes)}
 
 
 def facts() -> list[Facts]:
@@ -94,8 +96,8 @@ def _of_op(op: Op[Any]) -> dict[str, Any]:
         "formula": op.formula if op.formula not in (op.__doc__ or "") else "",
         "gradient": gradient if op.differentiable else f"- ({op.why})",
         "saves": op.saves,
-        "composed": op.composed.__name__ if op.composed else None,
-        "twice": op.double_backward_rule,
+        "decomposition": op.decomposition.__name__ if op.decomposition else None,
+        "double_backward": op.double_backward_rule,
     }
 
 
@@ -108,8 +110,8 @@ def _of_function(op: Composite) -> dict[str, Any]:
         "formula": "",
         "gradient": way[0] if op.differentiable else f"- ({op.why})",
         "saves": (),
-        "composed": None,
-        "twice": way[1]
+        "decomposition": None,
+        "double_backward": way[1]
         if op.differentiable and all(step.double_backward_rule for step in through)
         else "",
     }
@@ -147,14 +149,15 @@ def _row(row: Facts) -> str:
     meaning = _cell(row.meaning)
     if row.formula:
         meaning += f" {_code(row.formula)}"
-    if row.composed:
-        meaning += f" Composed reference: {_code(row.composed)}."
+    if row.decomposition:
+        meaning += f" Decomposition: {_code(row.decomposition)}."
     own = row.gradient.startswith(("own", "- ", "through ", "unchanged"))
     gradient = _cell(row.gradient) if own else _code(row.gradient)
-    second = row.twice or ("" if row.gradient.startswith("- ") else "-")
+    double_backward = row.double_backward or ("" if row.gradient.startswith("- ") else "-")
     saves = ", ".join(row.saves)
     types = f"{format_types(row.dtypes)} | {', '.join(row.devices)}"
-    return f"| {_code(row.signature)} | {meaning} | {gradient} | {second} | {saves} | {types} |\n"
+    cells = _code(row.signature), meaning, gradient, double_backward, saves, types
+    return f"| {' | '.join(cells)} |\n"
 
 
 def _sharing(rows: list[Facts], shares: str, meaning: str) -> str:

@@ -29,7 +29,7 @@ class OpLike(Protocol):
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     options: dict[str, Any]
-    composed: Callable[..., Any] | None
+    decomposition: Callable[..., Any] | None
     rebuilt: Callable[..., dict[str, Array | None]] | None
 
     @property
@@ -114,7 +114,7 @@ def linear(op: OpLike, node: Node, grads: Tensors) -> Tensors:
     return result
 
 
-# -- fused ops through their composed form ---------------------------------------------------------
+# -- fused ops through their decomposition ---------------------------------------------------------
 
 
 def through(function: Callable[..., Any], inputs: Tensors, grads: Tensors) -> Tensors:
@@ -171,8 +171,8 @@ def alias(x: Tensor) -> Tensor:
     return x if parents[0] is None else Tensor(x.array, node=Node(_ALIAS, parents, (), 1))
 
 
-def composed(op: OpLike, node: Node, grads: Tensors) -> Tensors:
-    """The gradient of a fused op through its composed form.
+def decomposition(op: OpLike, node: Node, grads: Tensors) -> Tensors:
+    """The gradient of a fused op through its decomposition.
 
     An input that is not saved has a gradient that does not depend on it, so that 0 stands for it,
     unless it is rebuilt.
@@ -192,9 +192,12 @@ def composed(op: OpLike, node: Node, grads: Tensors) -> Tensors:
             array = _or_zero(first[i], node, i)
             array = full(array.shape, 0, array.dtype)
         inputs.append(None if array is None else _of_edge(array, node.parents[i]))
-    function = op.composed
+    function = op.decomposition
     assert function is not None
     return through(lambda *points: function(*points, **options), inputs, grads)
+
+
+RULES: dict[str, Callable[..., Tensors]] = {"linear": linear, "decomposition": decomposition}
 
 
 # -- rules written with ops ------------------------------------------------------------------------

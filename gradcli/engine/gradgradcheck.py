@@ -3,7 +3,7 @@
 For fixed random weights w, and gradients v that come in at the outputs, the function
 f(inputs, v) = sum(w * gradient of the inputs) is one number. Its gradient, by two backward passes,
 must equal (f(x + h) - f(x - h)) / 2h. Each f there takes one plain backward pass through the fused
-kernels. Where an op can be differentiated twice only under composed(), that form is checked.
+kernels. Where an op can be differentiated twice only under decomposed(), that form is checked.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import random
 from collections.abc import Sequence
 
 from gradcli.engine import autograd
-from gradcli.engine.fused import composed
+from gradcli.engine.fused import decomposed
 from gradcli.engine.gradcheck import (
     Failure,
     Report,
@@ -96,7 +96,7 @@ def _float_names(case: _Case) -> list[str]:
 
 def check(op: Row, sample: Sample) -> list[Failure]:
     """The worst element of each input, and of each gradient that comes in, whose slopes differ."""
-    with composed(not has_double_backward(op, sample)):
+    with decomposed(not has_double_backward(op, sample)):
         return [*same_values(op, sample), *_slopes(op, sample)]
 
 

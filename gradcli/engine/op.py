@@ -17,7 +17,7 @@ from gradcli.engine.argument import beyond, hints_of, too_large
 from gradcli.engine.array import Array
 from gradcli.engine.autocast import autocast, rule_of
 from gradcli.engine.device import scope
-from gradcli.engine.fused import composing
+from gradcli.engine.fused import decomposing
 from gradcli.engine.graph import Gradients, Node
 from gradcli.engine.kind import Kind
 from gradcli.engine.sample import Sample, Shares, Wrong, with_empty
@@ -46,11 +46,11 @@ class Op(Generic[Result]):
             where that is 0 (an op whose options say how many there are).
         saves: names of inputs and outputs that the gradient needs; only those are saved.
         why: why there is no gradient, where there is none.
-        composed: the same thing written with simpler ops, for fused ones. It may also ask for
+        decomposition: the same computed by simpler ops, for fused ones. It may also ask for
             outputs that forward hides, such as what a random draw gave.
         double_backward_rule: how the gradient is differentiated: "linear" if the op is linear in
-            its float inputs, "composed" through the composed form, "own" by the declared rule.
-        rebuilt: gives inputs that are not saved but follow from what is, to the composed form on
+            its float inputs, "decomposition" through that, "own" by the declared rule.
+        rebuilt: gives inputs that are not saved but follow from what is, to the decomposition on
             its second backward pass; from what is saved, and the options.
         variadic: the first option may be given number by number, as in `x.reshape(2, 3)`.
         shares: whose memory the results lie in; nothing said: their own.
@@ -70,8 +70,8 @@ class Op(Generic[Result]):
         samples: Sequence[Sample] = (),
         wrong: Sequence[Wrong] = (),
         why: str = "",
-        composed: Callable[..., Any] | None = None,
-        double_backward: Literal["", "linear", "composed"] = "",
+        decomposition: Callable[..., Any] | None = None,
+        double_backward: Literal["", "linear", "decomposition"] = "",
         rebuilt: Callable[..., dict[str, Array | None]] | None = None,
         name: str | None = None,
         formula: str = "",
@@ -86,7 +86,7 @@ class Op(Generic[Result]):
         self.samples = with_empty(samples)
         self.wrong = tuple(wrong)
         self.why = why
-        self.composed = composed
+        self.decomposition = decomposition
         self.rebuilt = rebuilt
         self.variadic = variadic
         self.shares = shares
@@ -175,7 +175,9 @@ class Op(Generic[Result]):
     def backward_create_graph(self, node: Node, grads: Sequence[object]) -> Sequence[Any]:
         """The same with Tensors, building a graph for double backward."""
         if self._double_backward is None:
-            cure = "compute the values under engine.composed()" if self.composed else self.why
+            cure = (
+                "compute the values under engine.decomposed()" if self.decomposition else self.why
+            )
             raise AutogradError(
                 f"{self.name}: its gradient cannot be differentiated; "
                 f"{cure or 'write the values with simpler ops'}"
@@ -226,8 +228,8 @@ class Op(Generic[Result]):
             self._refuse_numbers(error, options)
             raise
         outputs = results if isinstance(results, tuple) else (results,)
-        if self.composed is not None and composing():
-            return self._composed(inputs, options, outputs)
+        if self.decomposition is not None and decomposing():
+            return self._run_decomposition(inputs, options, outputs)
         node = None
         if self._gradient is not None and graph.grad_enabled() and _any_asks(inputs):
             node = self._node(parents_of(inputs), arrays, outputs, options)
@@ -250,18 +252,18 @@ class Op(Generic[Result]):
         if unfit is not None:
             raise unfit from None
 
-    def _composed(
+    def _run_decomposition(
         self, inputs: Sequence[Tensor | None], options: dict[str, object], outputs: Sequence[Array]
     ) -> Any:
-        """Run the composed form. The fused form ran before, to check the call and to draw."""
-        assert self.composed is not None
+        """Run the decomposition. The fused form ran before, to check the call and to draw."""
+        assert self.decomposition is not None
         hidden = self.outputs[self.visible :] if self.visible else ()
-        parameters = hidden and inspect.signature(self.composed).parameters
+        parameters = hidden and inspect.signature(self.decomposition).parameters
         for name, array in zip(hidden, outputs[self.visible :], strict=True):
             if name in parameters:
                 options = {**options, name: None if array is None else Tensor(array)}
         with autocast(enabled=False):
-            return self.composed(*inputs, **options)
+            return self.decomposition(*inputs, **options)
 
     def _bind(
         self, args: Sequence[Any], keywords: dict[str, Any]
@@ -364,10 +366,7 @@ def _tensor(array: Array, node: Node | None, output: int) -> Tensor:
     return Tensor(array, node=node if array.dtype.is_floating_point else None, output=output)
 
 
-_RULES: dict[str, Callable[..., Any]] = {
-    "linear": double_backward.linear,
-    "composed": double_backward.composed,
-}
+_RULES = double_backward.RULES
 
 
 @overload

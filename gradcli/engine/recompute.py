@@ -17,7 +17,7 @@ from typing import Any
 from gradcli.engine import graph
 from gradcli.engine.autocast import autocast, autocasting
 from gradcli.engine.device.cpu import Storage
-from gradcli.engine.fused import composed, composing
+from gradcli.engine.fused import decomposed, decomposing
 from gradcli.engine.graph import Later, Leaf, Node, Versions
 from gradcli.engine.kind import Count, Kind
 from gradcli.engine.random import default_generator
@@ -91,7 +91,7 @@ class _Part:
     def __init__(self, function: Callable[[], object], preserve: bool) -> None:
         self._function = function
         self._random = default_generator.get_state() if preserve else None
-        self._composed = composing()
+        self._decomposed = decomposing()
         self._autocast = autocasting()
         self._names: list[str] = []
         self._watched: list[tuple[str, weakref.ref[Storage], int]] = []
@@ -99,7 +99,7 @@ class _Part:
 
     def run(self) -> Any:
         """The function, remembered."""
-        with graph.enable_grad(), composed(self._composed), autocast(enabled=self._autocast):
+        with graph.enable_grad(), decomposed(self._decomposed), autocast(enabled=self._autocast):
             return self._function()
 
     def give_up(self, nodes: list[Node]) -> None:

@@ -191,7 +191,7 @@ def test_checked_functions_refuse_by_their_annotations() -> None:
         (lambda: engine.ones(2).copy_(3), "copy_: source must be a Tensor, got int"),
         (lambda: engine.grad(engine.ones(2), "x"), "grad: inputs must be a Tensor"),
         (lambda: engine.set_grad_enabled("no"), "set_grad_enabled: mode must be True or False"),
-        (lambda: engine.composed(mode=1), "composed: mode must be True or False, got 1"),
+        (lambda: engine.decomposed(mode=1), "decomposed: mode must be True or False, got 1"),
         (lambda: engine.autocast(enabled="no"), "autocast: enabled must be True or False"),
         (lambda: engine.capture(3), "capture: step must be a function, got 3"),
         (lambda: engine.draw(3), "draw: outputs must be a Tensor, got 3"),

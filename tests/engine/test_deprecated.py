@@ -7,6 +7,7 @@ import pytest
 from gradcli import engine
 
 NAMES = [
+    (engine, "composed", "decomposed"),
     (engine.autograd, "recording", "is_grad_enabled"),
 ]
 

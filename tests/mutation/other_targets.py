@@ -108,7 +108,7 @@ ENGINE: dict[str, MakeArguments] = {
     "autocast": lambda: ["cpu", engine.bfloat16, True, True],
     "checkpoint": lambda: [nn.Linear(3, 3), engine.rand(2, 3).requires_grad_()],
     "checkpoint_sequential": lambda: [[nn.Linear(3, 3), nn.ReLU()], 2, engine.rand(2, 3)],
-    "composed": lambda: [True],
+    "decomposed": lambda: [True],
     "draw": lambda: graph()[:1],
     "empty": lambda: [2, 3],
     "full": lambda: [(2, 3), 0.5],

@@ -13,7 +13,7 @@ from weakref import WeakSet
 from gradcli.engine import recording, table
 from gradcli.engine.argument import check_arguments
 from gradcli.engine.autocast import autocast
-from gradcli.engine.fused import composed
+from gradcli.engine.fused import decomposed
 from gradcli.engine.graph import set_grad_enabled
 from gradcli.engine.precision import get_float32_matmul_precision
 from gradcli.engine.program.entry import Entry, Steps, tensors_in
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 MAX_PROGRAMS = 64  # of one captured step
 MAX_PENDING = 8  # of one signature: recorded once, and then something was another
 # What the calls of a step depend on beside its arguments.
-_REMEMBERING, _COMPOSING = set_grad_enabled.variable, composed.variable
+_REMEMBERING, _DECOMPOSING = set_grad_enabled.variable, decomposed.variable
 _AUTOCASTING = autocast.variable
 _AS_IT_IS = object()  # in place of a result: the step is to be run
 
@@ -163,7 +163,7 @@ class Captured:
     def _entry(self, args: Sequence[object]) -> Entry:
         key = (
             _REMEMBERING.get(),
-            _COMPOSING.get(),
+            _DECOMPOSING.get(),
             _AUTOCASTING.get(),
             get_float32_matmul_precision(),
             *[_signature(a) for a in args],

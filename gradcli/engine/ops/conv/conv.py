@@ -8,7 +8,7 @@ from gradcli.engine.array import Array, empty, nothing, run
 from gradcli.engine.dtype import DType
 from gradcli.engine.op import Op, op
 from gradcli.engine.ops.along import floats, match
-from gradcli.engine.ops.conv import window_composed
+from gradcli.engine.ops.conv import window_decomposition
 from gradcli.engine.ops.conv.cases import samples_in, wrong_in
 from gradcli.engine.ops.conv.geometry import Geometry, PerDim, Space, flat, image
 from gradcli.engine.precision import product_options
@@ -167,14 +167,14 @@ def _conv(dims: int) -> Op[Tensor]:
     ) -> Tensor:
         plan = _plan(space, input.array, weight.array, **{**conv.options, **options})
         x, maps = input.reshape(space.narrow(plan.images)), space.narrow(plan.maps)
-        y = window_composed.convolution(x, weight, bias, maps, plan.geometry, plan.sizes[-1])
+        y = window_decomposition.convolution(x, weight, bias, maps, plan.geometry, plan.sizes[-1])
         return y.reshape(space.own(plan.maps, input.shape))
 
     @op(
         name=space.name,
         saves=("input", "weight"),
-        composed=convolution,
-        double_backward="composed",
+        decomposition=convolution,
+        double_backward="decomposition",
         samples=samples_in(dims, _SAMPLES),
         wrong=wrong_in(dims, _WRONG),
         method=False,

@@ -7,7 +7,7 @@ from typing import Any
 from gradcli.engine.array import Array
 from gradcli.engine.op import Op, op
 from gradcli.engine.ops.along import floats, match
-from gradcli.engine.ops.conv import window_composed
+from gradcli.engine.ops.conv import window_decomposition
 from gradcli.engine.ops.conv.cases import samples_in, wrong_in
 from gradcli.engine.ops.conv.conv import Plan, check_bias, check_filters, check_groups, grad_bias
 from gradcli.engine.ops.conv.geometry import PerDim, Space, flat, image
@@ -92,14 +92,14 @@ def _conv_transpose(dims: int) -> Op[Tensor]:
     ) -> Tensor:
         plan = _plan(space, input.array, weight.array, **{**conv_transpose.options, **options})
         x, images = input.reshape(space.narrow(plan.maps)), space.narrow(plan.images)
-        y = window_composed.overlay(x, weight, bias, images, plan.geometry, plan.sizes[-1])
+        y = window_decomposition.overlay(x, weight, bias, images, plan.geometry, plan.sizes[-1])
         return y.reshape(space.own(plan.images, input.shape))
 
     @op(
         name=space.name,
         saves=("input", "weight"),
-        composed=overlay,
-        double_backward="composed",
+        decomposition=overlay,
+        double_backward="decomposition",
         samples=samples_in(dims, _SAMPLES),
         wrong=wrong_in(dims, _WRONG),
         method=False,

@@ -13,7 +13,7 @@ from gradcli.engine.double_backward import transposed
 from gradcli.engine.dtype import DType
 from gradcli.engine.op import Op, op
 from gradcli.engine.ops.along import floats
-from gradcli.engine.ops.conv import window_composed
+from gradcli.engine.ops.conv import window_decomposition
 from gradcli.engine.ops.conv.cases import samples_in, wrong_in
 from gradcli.engine.ops.conv.geometry import Geometry, PerDim, Space, flat
 from gradcli.engine.sample import distinct, sample, wrong
@@ -84,7 +84,9 @@ def declare_graph(pool: Op[tuple[Tensor, ...]], space: Space) -> None:
     ) -> Tensor:
         """The gradient of each window goes to its largest number."""
         planes = space.planes(shapes[0])[0]
-        return transposed(lambda x: window_composed.pick(x, indices, planes), shapes[0], grads[0])
+        return transposed(
+            lambda x: window_decomposition.pick(x, indices, planes), shapes[0], grads[0]
+        )
 
 
 _SAMPLES = [
@@ -109,14 +111,14 @@ def _max_pool_with_indices(dims: int) -> Op[tuple[Tensor, ...]]:
 
     def maxima(input: Tensor, **options: Any) -> tuple[Tensor, Tensor]:
         options = {**max_pool.options, **options}
-        return window_composed.maxima(input, *plan(space, input.shape, **options))
+        return window_decomposition.maxima(input, *plan(space, input.shape, **options))
 
     @op(
         name=space.name,
         outputs=("y", "indices"),
         visible=2,
         saves="indices",
-        composed=maxima,
+        decomposition=maxima,
         samples=samples_in(dims, _SAMPLES),
         wrong=wrong_in(dims, _WRONG),
         method=False,

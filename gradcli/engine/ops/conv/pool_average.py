@@ -8,7 +8,7 @@ from typing import Any
 from gradcli.engine.array import Array
 from gradcli.engine.op import Op, op
 from gradcli.engine.ops.along import floats
-from gradcli.engine.ops.conv import window_composed
+from gradcli.engine.ops.conv import window_decomposition
 from gradcli.engine.ops.conv.cases import samples_in, wrong_in
 from gradcli.engine.ops.conv.geometry import Geometry, PerDim, Space
 from gradcli.engine.ops.conv.pool import Sizes, plan, run_backward, run_forward, sizes_of
@@ -66,10 +66,10 @@ def _avg_pool(
         def means(input: Tensor, **options: Any) -> Tensor:
             options = {**pool.options, **options}
             geometry, counts, (*_, padded, by) = _plan(space, input.shape, **options)
-            return window_composed.means(input, geometry, counts, bool(padded), by)
+            return window_decomposition.means(input, geometry, counts, bool(padded), by)
 
         declaration = op(
-            composed=means,
+            decomposition=means,
             double_backward="linear",
             samples=[*samples_in(space.dims, _SAMPLES), *samples],
             wrong=[*wrong_in(space.dims, _WRONG), *wrong],

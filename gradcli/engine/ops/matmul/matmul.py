@@ -149,7 +149,7 @@ def matmul_double_backward(
     )
 
 
-def _composed_linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+def _decomposed_linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     y = table.matmul(input, table.permute(weight, (1, 0)))
     return y if bias is None else table.add(y, bias)
 
@@ -184,8 +184,8 @@ def _check_linear(x: Array, weight: Array, bias: Array | None) -> None:
         wrong(sample((3, 5), (5, 4), (4,)), "linear: input (3, 5) does not fit weight (5, 4)"),
         wrong(sample((3, 5), (4, 5), (5,)), "linear: bias (5,) does not fit weight (4, 5)"),
     ],
-    composed=_composed_linear,
-    double_backward="composed",
+    decomposition=_decomposed_linear,
+    double_backward="decomposition",
     method=False,
 )
 def linear(input: Array, weight: Array, bias: Array | None = None) -> Array:

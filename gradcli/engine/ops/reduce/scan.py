@@ -65,15 +65,15 @@ def _doubling(x: Tensor, d: int, join: Callable[..., Tensor]) -> Tensor:
     return x
 
 
-def _composed_cumprod(input: Tensor, *, dim: int, dtype: DType | None = None) -> Tensor:
+def _decomposed_cumprod(input: Tensor, *, dim: int, dtype: DType | None = None) -> Tensor:
     x = input if dtype is None else input.to(dtype)
     return own_memory(_doubling(x, shapes.dim_index(dim, x.ndim, "cumprod"), table.mul), input)
 
 
 @op(
     saves=("input", "y"),
-    composed=_composed_cumprod,
-    double_backward="composed",
+    decomposition=_decomposed_cumprod,
+    double_backward="decomposition",
     samples=SAMPLES,
 )
 def cumprod(input: Array, *, dim: int, dtype: DType | None = None) -> Array:

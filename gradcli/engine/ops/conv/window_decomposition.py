@@ -1,4 +1,4 @@
-"""The composed references of convolution and pooling: all windows as dimensions of their own."""
+"""Decompositions of convolution and pooling: all windows as dimensions of their own."""
 
 from __future__ import annotations
 
