@@ -50,7 +50,7 @@ def command(name: str | None, markdown: bool, stub: str | None, as_json: bool) -
         _show_one(selection[0])
 
 
-def _show_all(rows: list[describe.Facts]) -> None:
+def _show_all(rows: list[describe.OpFacts]) -> None:
     columns = (Column(22, "name", gap=2), Column(1, "text"))
     texts = lines(columns, [(row.name, row.meaning) for row in rows], output.width(sys.stdout))
     family = ""
@@ -62,7 +62,7 @@ def _show_all(rows: list[describe.Facts]) -> None:
     output.say(f"\n{quantity(len(rows), 'op')}; `gradcli ops NAME` shows one of them")
 
 
-def _show_one(row: describe.Facts) -> None:
+def _show_one(row: describe.OpFacts) -> None:
     output.say(row.signature)
     output.say(f"  {row.meaning}")
     for label, value in (

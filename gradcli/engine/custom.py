@@ -107,7 +107,7 @@ def _with_history(y: Tensor, node: Node, output: int, argument: bool) -> Tensor:
     return Tensor(y.array, node=origin, output=output, alias=alias)
 
 
-class Kind(NamedTuple):
+class TensorKind(NamedTuple):
     """What a gradient must be like."""
 
     shape: Shape
@@ -120,8 +120,8 @@ class _Saved:
 
     ctx: Context
     saved: list[tuple[Tensor | None, int | None]]
-    inputs: list[Kind | None]
-    outputs: list[Kind | None]
+    inputs: list[TensorKind | None]
+    outputs: list[TensorKind | None]
 
     @classmethod
     def of(cls, ctx: Context, args: Sequence[Any], outputs: Sequence[Any]) -> _Saved:
@@ -154,8 +154,8 @@ class _Saved:
         ]
 
 
-def _kinds(values: Sequence[Any]) -> list[Kind | None]:
-    return [Kind(a.shape, a.dtype) if isinstance(a, Tensor) else None for a in values]
+def _kinds(values: Sequence[Any]) -> list[TensorKind | None]:
+    return [TensorKind(a.shape, a.dtype) if isinstance(a, Tensor) else None for a in values]
 
 
 class _Rule:
@@ -189,7 +189,7 @@ class _Rule:
             )
         return [self._check_grad(g, like) for g, like in zip(grads, saved.inputs, strict=False)]
 
-    def _check_grad(self, grad: Any, like: Kind | None) -> Tensor | None:
+    def _check_grad(self, grad: Any, like: TensorKind | None) -> Tensor | None:
         if grad is None:
             return None
         if not isinstance(grad, Tensor):

@@ -46,7 +46,7 @@ _SHARING = {
 
 
 @dataclass(frozen=True)
-class Facts:
+class OpFacts:
     """What is known of one op."""
 
     name: str
@@ -69,15 +69,15 @@ class Facts:
         return {**row, "saves": list(self.saves), "dtypes": list(self.dtypes)}
 
 
-def facts() -> list[Facts]:
+def facts() -> list[OpFacts]:
     """Every op and every function composed of ops, by family and name."""
     return sorted((_facts(op) for op in every_op()), key=lambda f: (f.family, f.name))
 
 
-def _facts(op: Row) -> Facts:
+def _facts(op: Row) -> OpFacts:
     meaning = (op.__doc__ or "").split("\n\n", 1)[0].replace("\n", " ")
     facts = _of_op(op) if isinstance(op, Op) else _of_function(op)
-    return Facts(
+    return OpFacts(
         name=op.name,
         signature=op.name + op.signature(),
         meaning=meaning,
@@ -145,7 +145,7 @@ def markdown() -> str:
     return "".join([*parts, _MEMORY, *(_sharing(rows, *kind) for kind in _SHARING.items())])
 
 
-def _row(row: Facts) -> str:
+def _row(row: OpFacts) -> str:
     meaning = _cell(row.meaning)
     if row.formula:
         meaning += f" {_code(row.formula)}"
@@ -160,7 +160,7 @@ def _row(row: Facts) -> str:
     return f"| {' | '.join(cells)} |\n"
 
 
-def _sharing(rows: list[Facts], shares: str, meaning: str) -> str:
+def _sharing(rows: list[OpFacts], shares: str, meaning: str) -> str:
     """The ops whose results lie in such memory."""
     names = ", ".join(_code(row.name) for row in rows if row.shares == shares)
     return f"| {meaning} | {names} |\n"

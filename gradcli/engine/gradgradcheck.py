@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from gradcli.engine import autograd
 from gradcli.engine.fused import decomposed
 from gradcli.engine.gradcheck import (
+    CheckReport,
     Failure,
-    Report,
     Row,
     Slopes,
     behind,
@@ -33,7 +33,7 @@ from gradcli.engine.tensor import Tensor
 MOST = 24  # elements tried of each tensor: two backward passes for each of them
 
 
-class _Case(Slopes):
+class _SecondOrderCase(Slopes):
     """The sum of all gradients times their weights, from inputs and incoming gradients."""
 
     def __init__(self, op: Row, sample: Sample) -> None:
@@ -89,7 +89,7 @@ def has_double_backward(op: Row, sample: Sample) -> bool:
     return all(step.double_backward_rule for step in behind(op, sample))
 
 
-def _float_names(case: _Case) -> list[str]:
+def _float_names(case: _SecondOrderCase) -> list[str]:
     pairs = zip(input_names(case.op, case.sample), case.inputs, strict=True)
     return [name for name, x in pairs if x is not None and x.is_floating_point()]
 
@@ -101,7 +101,7 @@ def check(op: Row, sample: Sample) -> list[Failure]:
 
 
 def _slopes(op: Row, sample: Sample) -> list[Failure]:
-    case = _Case(op, sample)
+    case = _SecondOrderCase(op, sample)
     names = [*_float_names(case), *(f"gradient {i}" for i in range(len(case.arriving)))]
     variables = [*case.floats, *case.arriving]
     rows = zip(names, variables, case.analytic(), strict=True)
@@ -114,7 +114,7 @@ def _slopes(op: Row, sample: Sample) -> list[Failure]:
 
 def same_values(op: Row, sample: Sample) -> list[Failure]:
     """Where the gradients by ops are not those by the fused kernels, up to rounding."""
-    case = _Case(op, sample)
+    case = _SecondOrderCase(op, sample)
     plain, by_ops = case.gradients(create_graph=False), case.gradients(create_graph=True)
     failures = []
     for name, a, b in zip(_float_names(case), plain, by_ops, strict=True):
@@ -130,6 +130,6 @@ def same_values(op: Row, sample: Sample) -> list[Failure]:
     return failures
 
 
-def check_all(names: Sequence[str] | None = None) -> Report[Failure]:
+def check_all(names: Sequence[str] | None = None) -> CheckReport[Failure]:
     """Check the named ops, or all that have a gradient; none of these is skipped."""
     return report_on((op for op in chosen_ops(names) if op.differentiable), check)

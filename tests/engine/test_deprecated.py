@@ -5,10 +5,22 @@ from types import ModuleType
 import pytest
 
 from gradcli import engine
+from gradcli.engine.nn import sampling
+from gradcli.engine.optim import schedule
 
 NAMES = [
     (engine, "composed", "decomposed"),
     (engine.autograd, "recording", "is_grad_enabled"),
+    (sampling, "Sampler", "TokenSampler"),
+    (schedule, "Constant", "ConstantSchedule"),
+    (schedule, "Step", "StepSchedule"),
+    (schedule, "Cosine", "CosineSchedule"),
+    (schedule, "Linear", "LinearSchedule"),
+    (schedule, "Polynomial", "PolynomialSchedule"),
+    (schedule, "Exponential", "ExponentialSchedule"),
+    (schedule, "OneCycle", "OneCycleSchedule"),
+    (schedule, "Plateau", "PlateauSchedule"),
+    (schedule, "Sequential", "SequentialSchedule"),
 ]
 
 

@@ -17,11 +17,11 @@ from gradcli.engine.device.gpu.launch import (
     LAUNCHERS,
     CallSpec,
     KernelModule,
-    Plan,
+    LaunchList,
 )
 from gradcli.engine.device.kernels import lib
 from gradcli.engine.dtype import DType
-from gradcli.engine.kernelcheck.calls import Block, Call, Operand
+from gradcli.engine.kernelcheck.calls import BlockData, CallOperand, CheckedCall
 from gradcli.errors import DeviceError
 
 del launches  # imported to fill LAUNCHERS
@@ -44,7 +44,7 @@ def wide(dtype: DType) -> DType:
     return dtypes.float64 if dtype is dtypes.float32 else dtype
 
 
-def converted(block: Block, dtype: DType) -> bytes:
+def converted(block: BlockData, dtype: DType) -> bytes:
     """A block's numbers in another float type."""
     if block.dtype is dtype:
         return block.data
@@ -75,10 +75,10 @@ def _numbers(data: bytes, dtype: DType) -> Numbers:
     return packed(_CODES.get(dtype.name, dtype.format), data)
 
 
-def plan_of(call: Call, *, tensor_cores: bool = True) -> Plan:
+def plan_of(call: CheckedCall, *, tensor_cores: bool = True) -> LaunchList:
     """The launches of a call."""
     operands = [
-        Operand(t.block, t.offset, t.shape, t.strides, on_gpu(t.dtype)) for t in call.tensors
+        CallOperand(t.block, t.offset, t.shape, t.strides, on_gpu(t.dtype)) for t in call.tensors
     ]
     shapes = CallSpec(call.kernel, operands, call.sizes, call.options, tensor_cores)
     return LAUNCHERS[call.kernel](shapes)
@@ -131,7 +131,7 @@ class Bench:
             return error
         return None
 
-    def run(self, call: Call, *, recorded: bool = False) -> Outcome:
+    def run(self, call: CheckedCall, *, recorded: bool = False) -> Outcome:
         """A call's launches, from its memory to what they left there.
 
         Recorded they are one graph, which is replayed.
@@ -169,7 +169,7 @@ class Bench:
         return Outcome(types, tuple(blocks), refusal[1:] if refusal[0] else None)
 
 
-def on_cpu(call: Call, *, in_float64: bool = True) -> Outcome:
+def on_cpu(call: CheckedCall, *, in_float64: bool = True) -> Outcome:
     """The same call on the CPU, in float64 unless told otherwise; whole numbers stay whole."""
     types = tuple(wide(b.dtype) if in_float64 else b.dtype for b in call.blocks)
     storages = []
@@ -186,7 +186,7 @@ def on_cpu(call: Call, *, in_float64: bool = True) -> Outcome:
     return Outcome(types, tuple(blocks), refusal)
 
 
-def _run_on_cpu(call: Call, arrays: Sequence[Array]) -> tuple[int, int, int] | None:
+def _run_on_cpu(call: CheckedCall, arrays: Sequence[Array]) -> tuple[int, int, int] | None:
     """Run the call; gives the value that the kernel refused, if any."""
     tensors = [array.descriptor for array in arrays]
     arguments = [part for some in (tensors, call.sizes, call.options) for part in (some, len(some))]

@@ -29,7 +29,7 @@ class BackwardHook(NamedTuple):
     before: bool
 
 
-class Call:
+class HookedCall:
     """One call of a module that has backward hooks."""
 
     def __init__(self, module: Module, hooks: Sequence[BackwardHook]) -> None:

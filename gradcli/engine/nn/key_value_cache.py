@@ -64,7 +64,7 @@ class StatefulModule(Module):
             cache.set_state(self, value)
 
 
-class _Pass:
+class _ModelPass:
     """One call of the model: who asked for what, by module and which of its calls in the pass.
 
     A model may use a module in several places, and each has a state of its own.
@@ -143,7 +143,7 @@ class KeyValueCache:
         if dtype is not None and not dtype.is_floating_point:
             raise DTypeError(f"KeyValueCache: dtype must be of floats, got {dtype}")
         self._inside: dict[int, Module] = {}
-        self._pass = _Pass()
+        self._pass = _ModelPass()
         self.clear()
         self._begin(0)
         self._check_model()
@@ -202,7 +202,7 @@ class KeyValueCache:
         return outputs
 
     def _eagerly(self, inputs: Tensor) -> Tensor:
-        self._pass = _Pass(inputs.shape[1])
+        self._pass = _ModelPass(inputs.shape[1])
         self._inside = {id(module): module for module in self.model.modules()}
         token = _running.set(self)
         try:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
+from gradcli.engine import deprecated, table
 from gradcli.engine import dtype as dtypes
-from gradcli.engine import table
 from gradcli.engine.graph import no_grad
 from gradcli.engine.ops.creation.creation import tensor, zeros
 from gradcli.engine.ops.random.random import rand
@@ -16,7 +17,7 @@ from gradcli.engine.tensor import Tensor
 from gradcli.errors import NumericsError, OptionError
 
 
-class Sampler:
+class TokenSampler:
     """Tokens with probability softmax(logits / temperature), one a row, each row by its generator.
 
     At temperature 0 the most probable one, without a draw. `top_k` leaves the k most probable ones;
@@ -112,5 +113,11 @@ def pick(
     generator: Generator | None = None,
 ) -> int:
     """A token by its logits, (tokens,); see `Sampler`. One draw of the generator."""
-    sampler = Sampler([generator], temperature, top_k, top_p)
+    sampler = TokenSampler([generator], temperature, top_k, top_p)
     return int(sampler(logits.reshape(1, 1, -1)).item())
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        return deprecated.lookup(__name__, {"Sampler": "TokenSampler"}, name)

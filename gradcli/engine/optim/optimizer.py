@@ -23,7 +23,7 @@ First = Callable[[str, Tensor], Tensor]
 FIRST_RATE = "initial_lr"  # of a group: what its schedulers set out from
 
 
-class _Slots:
+class _StateSlots:
     """What is kept for the parameters of a group: their state, and what the kernels read besides.
 
     `hyper` has a row (learning rate, step from 1) for each parameter, in memory that outlives a
@@ -115,8 +115,8 @@ class Optimizer:
             raise DTypeError(f"{self._name}: params must be a list of Tensors, got {kind}{cure}")
         self.defaults = defaults
         self.param_groups: list[Group] = []
-        self._groups: list[_Slots] = []
-        self._places: dict[int, tuple[_Slots, int]] = {}
+        self._groups: list[_StateSlots] = []
+        self._places: dict[int, tuple[_StateSlots, int]] = {}
         items = list(params)
         if not items:
             raise OptionError(f"{self._name}: got no parameters")
@@ -160,7 +160,7 @@ class Optimizer:
         self._check(group)
         for i, p in enumerate(params):
             self._check_parameter(group, p, {*self._places, *map(id, params[:i])})
-        slots = _Slots(group, self.kept_for(group), partial(self.first_state, group))
+        slots = _StateSlots(group, self.kept_for(group), partial(self.first_state, group))
         self._places.update((id(p), (slots, i)) for i, p in enumerate(params))
         self._groups.append(slots)
         self.param_groups.append(group)
@@ -210,7 +210,7 @@ class Optimizer:
                 if grad is not None:
                     self._step_one(group, slots, i, grad)
 
-    def _step_one(self, group: Group, slots: _Slots, i: int, grad: Array) -> None:
+    def _step_one(self, group: Group, slots: _StateSlots, i: int, grad: Array) -> None:
         parameter = slots.params[i].array
         if group.get("maximize"):
             up, grad = grad, empty(grad.shape, grad.dtype)

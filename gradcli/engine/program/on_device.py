@@ -19,7 +19,7 @@ from gradcli.engine.device import cpu, scope
 from gradcli.engine.device.cpu import Storage
 from gradcli.engine.device.gpu.device import GPU, Memory, of_library, on_device, on_gpu
 from gradcli.engine.device.gpu.driver import Address, Ready, Replayable
-from gradcli.engine.device.gpu.launch import CallSpec, Plan
+from gradcli.engine.device.gpu.launch import CallSpec, LaunchList
 from gradcli.engine.device.kernels import ffi
 from gradcli.engine.device.program import CallPlan
 from gradcli.engine.dtype import DType
@@ -53,7 +53,7 @@ class _Piece:
         return on_gpu(self.storage, self.low, self.high, self.dtype)
 
 
-class _Block:
+class _DeviceBlock:
     """Pieces one behind the other in the GPU's memory."""
 
     memory: Memory
@@ -92,7 +92,7 @@ class DeviceProgram:
         self._inputs = {id(array.storage) for array in inputs}
         written_on_host = {v.buffer for call in alone for v in call.outputs}
         owned = {id(source.varying().storage) for _, source in recording.varying.values()}
-        self._changing, self._large, self._constant = _Block(), _Block(), _Block()
+        self._changing, self._large, self._constant = _DeviceBlock(), _DeviceBlock(), _DeviceBlock()
         self._pieces_of = self._pieces(written_on_host, owned)
         for block in (self._changing, self._large, self._constant):
             block.memory = gpu.allocate(block.nbytes)
@@ -100,7 +100,8 @@ class DeviceProgram:
             gpu.stage(self._large.nbytes)
         self._waited = 0.0
         self._plans = [
-            Plan() if call.function else gpu.plan_call(self._shapes(call)) for call in self.calls
+            LaunchList() if call.function else gpu.plan_call(self._shapes(call))
+            for call in self.calls
         ]
         self.plans = [CallPlan(1, (1,), p.scratch, 0, 1) for p in self._plans]
         parts = schedule.waves(self.calls, self.plans)
@@ -128,7 +129,7 @@ class DeviceProgram:
 
     def _pieces(
         self, written_on_host: set[Buffer], owned: set[int]
-    ) -> dict[Buffer, tuple[_Block, _Piece]]:
+    ) -> dict[Buffer, tuple[_DeviceBlock, _Piece]]:
         views: dict[Buffer, list[View]] = {}
         for call in _kernel_calls(self.calls):
             for view in call.views:

@@ -29,7 +29,7 @@ class _Life:
 
 
 @dataclass(frozen=True)
-class Layout:
+class ArenaLayout:
     """Where everything lies, as offsets in bytes from the arena's start."""
 
     nbytes: int
@@ -47,7 +47,7 @@ class _Work:
     last: int
 
 
-def layout(calls: Sequence[Call], plans: Sequence[CallPlan], parts: Sequence[Part]) -> Layout:
+def layout(calls: Sequence[Call], plans: Sequence[CallPlan], parts: Sequence[Part]) -> ArenaLayout:
     """The arena of a program: its size is the peak of what the program needs beside kept memory."""
     waves: dict[int, list[int]] = {}
     for part in parts:
@@ -64,7 +64,7 @@ def layout(calls: Sequence[Call], plans: Sequence[CallPlan], parts: Sequence[Par
     }
     shared = {id(life): life for life in buffers.values()}
     nbytes = _place([*shared.values(), *scratch.values()])
-    return Layout(
+    return ArenaLayout(
         nbytes,
         {buffer: life.offset for buffer, life in buffers.items()},
         {number: life.offset for number, life in scratch.items()},

@@ -27,7 +27,7 @@ _DIMS = 8  # of a tensor, as call.h has them
 _PASSES = [name for name in PASSES if name != "constants"]
 
 
-class Positions(Protocol):
+class PositionSource(Protocol):
     """Where in its sequence a step is made."""
 
     @property
@@ -51,18 +51,18 @@ class PositionCapture(Captured):
     def __init__(
         self,
         step: Callable[..., object],
-        positions: Positions,
+        source: PositionSource,
         *,
         passes: Iterable[str] = _PASSES,
         on_refusal: Callable[[str], None] = lambda _: None,
     ) -> None:
         super().__init__(step, passes, on_refusal, eager=False)
-        self._positions = positions
+        self._source = source
 
     def new_entry(self, args: Sequence[object]) -> Entry:
         """One that looks at several positions."""
         entry = PositionEntry.of(args)
-        entry.positions = self._positions
+        entry.source = self._source
         return entry
 
 
@@ -76,7 +76,7 @@ class _Far(NamedTuple):
 class PositionEntry(Entry):
     """One signature of such a step."""
 
-    positions: Positions
+    source: PositionSource
     here: int
     far: list[_Far]
 
@@ -86,12 +86,12 @@ class PositionEntry(Entry):
         """The step, behind those at other positions, which are undone."""
         if any(tensor.device != "cpu" for tensor in tensors_in(args)):
             raise CaptureError("a step of a sequence is captured on the CPU only")
-        self.far = [self._visit_at(step, args, position) for position in self.positions.stations]
-        self.here = self.positions.position
+        self.far = [self._visit_at(step, args, position) for position in self.source.stations]
+        self.here = self.source.position
         return super().record(step, args, passes)
 
     def _visit_at(self, step: Callable[..., object], args: Sequence[object], position: int) -> _Far:
-        with self.positions.visit(position):
+        with self.source.visit(position):
             try:
                 recorded = self._recorded(step, args)
             except CaptureError:
@@ -115,7 +115,7 @@ class PositionEntry(Entry):
     def _program(self, recorded: Recording, passes: Sequence[str]) -> Program:
         recordings = recorded, *(far.recording for far in self.far)
         lists = [optimized(recording.calls, passes) for recording in recordings]
-        calls, growths = _grown(lists, [self.here, *self.positions.stations])
+        calls, growths = _grown(lists, [self.here, *self.source.stations])
         program = program_of(calls, recorded, self.inputs)
         assert isinstance(program, Program)
         program.grow(growths)
@@ -124,7 +124,7 @@ class PositionEntry(Entry):
 
     def one_step(self, program: Any, args: Sequence[object]) -> Any:
         """The step at the position of now."""
-        program.move_to(self.positions.position)
+        program.move_to(self.source.position)
         return super().one_step(program, args)
 
 

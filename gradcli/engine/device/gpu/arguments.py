@@ -9,7 +9,7 @@ from gradcli.engine.device.gpu.driver import Address, value_bytes
 from gradcli.engine.device.kernels import ffi
 
 
-class Arguments:
+class KernelParams:
     """The arguments of a launch as the driver wants them: pointers to values."""
 
     def __init__(self, args: Iterable[Address | int | float | bytes]) -> None:

@@ -18,7 +18,7 @@ from cuda.bindings import driver
 
 from gradcli.devices import name_of, too_high
 from gradcli.engine.device.gpu import nvrtc
-from gradcli.engine.device.gpu.arguments import Arguments, address_of
+from gradcli.engine.device.gpu.arguments import KernelParams, address_of
 from gradcli.engine.device.gpu.blame import failure, no_launch, no_memory
 from gradcli.engine.device.gpu.driver import Address, Ready, Replayable
 from gradcli.engine.device.gpu.staging import Ring, Staging
@@ -222,7 +222,7 @@ class Cuda(Staging):
             ready.work(int(self._stream))
             return
         function = self._function(ready.module, ready.kernel)
-        arguments = Arguments(ready.args)
+        arguments = KernelParams(ready.args)
         self._queued[ready.kernel] = None
         result = driver.cuLaunchKernel(
             function, *ready.grid, ready.threads, 1, 1, 0, self._stream, arguments.address, 0

@@ -25,9 +25,9 @@ from gradcli.engine.device.gpu.launch import (
     CallSpec,
     KernelModule,
     Launch,
-    Plan,
+    LaunchList,
 )
-from gradcli.engine.device.gpu.report import Report
+from gradcli.engine.device.gpu.report import ErrorReport
 from gradcli.engine.device.program import plan_call
 from gradcli.engine.device.scope import DeviceArray
 from gradcli.engine.dtype import DType, bfloat16, float32, float64
@@ -91,8 +91,8 @@ class GPU:
         self._used_bytes = 0
         self._addresses = _PAGE
         self._constants: dict[int, tuple[weakref.ref[Storage], Memory]] = {}
-        self._plans: dict[Any, Plan] = {}
-        self.report = Report(driver)
+        self._plans: dict[Any, LaunchList] = {}
+        self.report = ErrorReport(driver)
         scope.register(self)
 
     # -- memory --------------------------------------------------------------------------------
@@ -241,7 +241,7 @@ class GPU:
         tensors: Sequence[DeviceTensor],
         sizes: Sequence[int],
         options: Sequence[float],
-    ) -> Plan:
+    ) -> LaunchList:
         key = (
             kernel,
             tuple((tensor.shape, tensor.strides, tensor.dtype) for tensor in tensors),
@@ -256,12 +256,12 @@ class GPU:
             self._plans[key] = plan
         return plan
 
-    def plan_call(self, call: CallSpec) -> Plan:
+    def plan_call(self, call: CallSpec) -> LaunchList:
         """The launches of a call, their modules loaded."""
         with self.lock:
             return self._launches(call)
 
-    def _launches(self, call: CallSpec) -> Plan:
+    def _launches(self, call: CallSpec) -> LaunchList:
         if call.kernel not in LAUNCHERS:
             raise DeviceError(f"{call.kernel}: this kernel is not written for {self.name} yet")
         _countable(call)

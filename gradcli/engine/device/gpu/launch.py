@@ -20,7 +20,7 @@ from gradcli.engine.dtype import DType
 from gradcli.engine.shape import Shape, numel
 
 Launcher = Callable[["Draft"], None]
-Planner = Callable[["CallSpec"], "Plan"]
+Planner = Callable[["CallSpec"], "LaunchList"]
 Grid = tuple[int, int, int]
 SUFFIX = {
     "float32": "f32",
@@ -36,7 +36,7 @@ THREADS = 256
 MOST_BLOCKS = 4096  # of a loop over a grid: enough for any GPU, each thread then does several
 
 
-class Operand(Protocol):
+class OperandSpec(Protocol):
     """A tensor of a call before it has an address."""
 
     @property
@@ -123,7 +123,7 @@ class Launch:
 
 
 @dataclass(frozen=True)
-class Plan:
+class LaunchList:
     """What runs a call: launches in order, and the scratch memory they share."""
 
     launches: tuple[Launch, ...] = ()
@@ -135,7 +135,7 @@ class CallSpec:
     """A call without its memory."""
 
     kernel: str
-    tensors: Sequence[Operand]
+    tensors: Sequence[OperandSpec]
     sizes: Sequence[int] = ()
     options: Sequence[float] = ()
     tensor_cores: bool = False  # the device has some that csrc/gpu is written for
@@ -205,9 +205,9 @@ class Draft(CallSpec):
         """Such memory for `count` numbers of two floats each."""
         return self.scratch(4 * count), self.scratch(4 * count)
 
-    def plan(self) -> Plan:
+    def plan(self) -> LaunchList:
         """Its launches so far, with the scratch memory that they share."""
-        return Plan(tuple(self.launches), self.nbytes) if self.launches else Plan()
+        return LaunchList(tuple(self.launches), self.nbytes) if self.launches else LaunchList()
 
 
 LAUNCHERS: dict[str, Planner] = {}
@@ -218,7 +218,7 @@ def launches(*kernels: str) -> Callable[[Launcher], Launcher]:
 
     def enter(launcher: Launcher) -> Launcher:
         @wraps(launcher)
-        def planner(call: CallSpec) -> Plan:
+        def planner(call: CallSpec) -> LaunchList:
             draft = Draft(**vars(call), family=launcher.__module__.rpartition(".")[2])
             launcher(draft)
             return draft.plan()

@@ -35,7 +35,7 @@ _LANES = 32  # of a SIMD group: kernels count on it
 _MOST_BYTES = 4096  # that an argument may have by value
 
 
-class Block:
+class MetalBuffer:
     """A block of memory: Metal's buffer, and the same bytes for the CPU."""
 
     def __init__(self, buffer: Any, nbytes: int) -> None:
@@ -105,7 +105,7 @@ class Metal(Staging):
 
     # -- memory --------------------------------------------------------------------------------
 
-    def allocate(self, nbytes: int) -> Block:
+    def allocate(self, nbytes: int) -> MetalBuffer:
         """Fresh memory; the device need not be able to have more than it is said to work with."""
         size = max(nbytes, 1)
         for again in (True, False):
@@ -115,12 +115,12 @@ class Metal(Staging):
                         size, Mtl.MTLResourceStorageModeShared
                     )
                 if buffer is not None:
-                    return Block(buffer, size)
+                    return MetalBuffer(buffer, size)
             if again and self._busy():
                 self.synchronize()  # what was freed may have been waited for
         raise no_memory(nbytes, self.product(), self.free_memory())
 
-    def free(self, handle: Block) -> None:
+    def free(self, handle: MetalBuffer) -> None:
         """Give memory back; queued work may still use it."""
         handle.release()
 

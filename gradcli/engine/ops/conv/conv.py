@@ -19,7 +19,7 @@ from gradcli.errors import OptionError, ShapeError
 from gradcli.wording import quantity, verb
 
 
-class Plan(NamedTuple):
+class ConvShapes(NamedTuple):
     """A convolution with its options spelt out: filters slide over images, which gives maps."""
 
     images: Shape  # (N, C, H, W)
@@ -113,14 +113,14 @@ def _plan(
     padding: PerDim | str,
     dilation: PerDim,
     groups: int,
-) -> Plan:
+) -> ConvShapes:
     geometry = space.geometry(weight.shape[2:], stride, padding, dilation)
     images = space.batched(x.shape)
     counts = geometry.counts(images[2:])
     space.refuse_empty(counts, x.shape, f"weight {weight.shape}, padding {padding!r}")
     maps = (images[0], weight.shape[0], *flat(counts))
     sizes = (*geometry.sizes(), groups)
-    return Plan(image(images), maps, image(weight.shape), sizes, geometry)
+    return ConvShapes(image(images), maps, image(weight.shape), sizes, geometry)
 
 
 _SAMPLES = [

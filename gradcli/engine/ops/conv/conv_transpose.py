@@ -9,7 +9,13 @@ from gradcli.engine.op import Op, op
 from gradcli.engine.ops.along import floats, match
 from gradcli.engine.ops.conv import window_decomposition
 from gradcli.engine.ops.conv.cases import samples_in, wrong_in
-from gradcli.engine.ops.conv.conv import Plan, check_bias, check_filters, check_groups, grad_bias
+from gradcli.engine.ops.conv.conv import (
+    ConvShapes,
+    check_bias,
+    check_filters,
+    check_groups,
+    grad_bias,
+)
 from gradcli.engine.ops.conv.geometry import PerDim, Space, flat, image
 from gradcli.engine.ops.elementwise.family import map_binary
 from gradcli.engine.sample import none, sample, wrong
@@ -42,7 +48,7 @@ def _plan(
     output_padding: PerDim,
     groups: int,
     dilation: PerDim,
-) -> Plan:
+) -> ConvShapes:
     """That of the convolution from the output to `x`."""
     geometry = space.geometry(weight.shape[2:], stride, padding, dilation)
     more = space.numbers("output_padding", output_padding, 0)
@@ -57,7 +63,7 @@ def _plan(
     space.refuse_empty(size, x.shape, f"weight {weight.shape}, padding {padding!r}")
     images = (maps[0], weight.shape[1] * groups, *flat(size))
     sizes = (*geometry.sizes(), groups)
-    return Plan(images, image(maps), image(weight.shape), sizes, geometry)
+    return ConvShapes(images, image(maps), image(weight.shape), sizes, geometry)
 
 
 _SAMPLES = [

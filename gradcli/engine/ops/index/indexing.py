@@ -59,7 +59,7 @@ class Pick:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ParsedIndex:
     """An index, taken apart: what makes the view, and what picks from it."""
 
     name: str
@@ -154,7 +154,7 @@ def getitem_by_tensor(input: Tensor, index: Any) -> Tensor:
     return taken(plan, plan.view(input)) if plan.picks else plan.view(input).clone()
 
 
-def taken(plan: Plan, view: Tensor) -> Tensor:
+def taken(plan: ParsedIndex, view: Tensor) -> Tensor:
     """What a plan picks from its view."""
     flat, picked = flat_positions(plan.name, plan.picks)
     dims = [d for pick in plan.picks for d in pick.dims]
@@ -172,7 +172,7 @@ def taken(plan: Plan, view: Tensor) -> Tensor:
 # -- taking an index apart -------------------------------------------------------------------------
 
 
-def planned(name: str, shape: Shape, index: object, *, numbers_pick: bool = False) -> Plan:
+def planned(name: str, shape: Shape, index: object, *, numbers_pick: bool = False) -> ParsedIndex:
     """An index of a tensor of this shape as a plan.
 
     With `numbers_pick` tensors without dimensions pick too, unless others do, and are not read.
@@ -181,7 +181,7 @@ def planned(name: str, shape: Shape, index: object, *, numbers_pick: bool = Fals
     alone = _whole_slices_beside(given) if len(given) <= len(shape) else []
     if alone:
         rows = tuple([Pick(range(d, d + 1), shape[d], x, d) for d, x in alone])
-        return Plan(name, (EVERYTHING,) * len(shape), rows)
+        return ParsedIndex(name, (EVERYTHING,) * len(shape), rows)
     parts = _spelled_out(name, [_part(name, part) for part in given], shape)
     numbers_pick = numbers_pick and not any(isinstance(p, Tensor) and p.ndim for p in parts)
     plain: list[Any] = []
@@ -199,7 +199,7 @@ def planned(name: str, shape: Shape, index: object, *, numbers_pick: bool = Fals
             plain += [EVERYTHING if _used(part) else None] * len(pick.dims)
             seen += len(pick.dims)
         source += _used(part)
-    return Plan(name, tuple(plain), tuple(picks))
+    return ParsedIndex(name, tuple(plain), tuple(picks))
 
 
 def _whole_slices_beside(parts: Sequence[object]) -> list[tuple[int, Tensor]]:
