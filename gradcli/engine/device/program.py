@@ -192,7 +192,7 @@ class Compiled:
             raise self._refusal(self._error)
 
     def replay(
-        self, first: int, steps: int, feeds: Transfers, takes: Transfers
+        self, first: int, steps: int, inputs: Transfers, outputs: Transfers
     ) -> tuple[int, GradcliError | None]:
         """Run so many steps; gives how many ran to their end, and why the next one did not.
 
@@ -202,10 +202,10 @@ class Compiled:
             self._program,
             first,
             steps,
-            feeds.structs,
-            feeds.count,
-            takes.structs,
-            takes.count,
+            inputs.structs,
+            inputs.count,
+            outputs.structs,
+            outputs.count,
             self._steps_done,
             self._error,
         )

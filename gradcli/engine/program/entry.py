@@ -17,7 +17,7 @@ from gradcli.engine.program.agree import difference
 from gradcli.engine.program.passes import optimized
 from gradcli.engine.program.record import Buffer, Call, Recording
 from gradcli.engine.program.replay import Program
-from gradcli.engine.program.transfers import alias_large, feeds_from, takes_into
+from gradcli.engine.program.transfers import alias_large, input_transfers, output_transfers
 from gradcli.engine.program.values import Pattern, leaves, rebuild, same
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import CaptureError, GradcliError
@@ -181,16 +181,16 @@ class Entry:
         results = [empty(array.shape, array.dtype) for array in self.outputs]
         if self.transfers is None:
             self.transfers = (
-                feeds_from(arguments, self.inputs),
-                takes_into(self.outputs, results, False),
+                input_transfers(arguments, self.inputs),
+                output_transfers(self.outputs, results, False),
             )
-        feeds, takes = self.transfers
+        copies_in, copies_out = self.transfers
         for i, array in enumerate(arguments):
-            feeds.set_source(i, array.pointer)
-        alias_large(self.private, program, feeds, self.inputs, arguments)
+            copies_in.set_source(i, array.pointer)
+        alias_large(self.private, program, copies_in, self.inputs, arguments)
         for i, array in enumerate(results):
-            takes.set_target(i, array.storage.data)
-        _, error = program.replay(1, feeds, takes)
+            copies_out.set_target(i, array.storage.data)
+        _, error = program.replay(1, copies_in, copies_out)
         if error is not None:
             raise error
         return rebuild(self.pattern, [Tensor(array) for array in results])
@@ -205,9 +205,12 @@ class Entry:
             results, whole, error = program.steps(self.inputs, arguments, self.outputs, count)
             return Steps(rebuild(self.pattern, [Tensor(a) for a in results]), whole, error)
         results = [empty((count, *array.shape), array.dtype) for array in self.outputs]
-        feeds, takes = feeds_from(arguments, self.inputs), takes_into(self.outputs, results, True)
-        alias_large(self.private, program, feeds, self.inputs, arguments)
-        count_done, error = program.replay(count, feeds, takes)
+        copies_in, copies_out = (
+            input_transfers(arguments, self.inputs),
+            output_transfers(self.outputs, results, True),
+        )
+        alias_large(self.private, program, copies_in, self.inputs, arguments)
+        count_done, error = program.replay(count, copies_in, copies_out)
         if error is not None:
             for array, into in zip(self.outputs, results, strict=True):
                 copy_into(into.view(array.shape, array.strides, count_done * array.numel), array)

@@ -231,9 +231,9 @@ class DeviceProgram:
         self.gpu.driver.synchronize()
         self.gpu.report.check()
 
-    def replay(self, feeds: Moves, takes: Moves) -> GradcliError | None:
+    def replay(self, copies_in: Moves, copies_out: Moves) -> GradcliError | None:
         """One step, queued; what ended it: the CPU's part of it, or a function."""
-        for own, source in feeds:
+        for own, source in copies_in:
             self._move(own, source)
         error = self._compute_on_host()
         if error is not None:
@@ -245,7 +245,7 @@ class DeviceProgram:
             self._queue()
         except GradcliError as refused:
             error = refused
-        for into, own in takes:
+        for into, own in copies_out:
             self._move(into, own)
         return error
 
@@ -279,9 +279,12 @@ class DeviceProgram:
     ) -> list[Array]:
         """One step; its results in memory of their own."""
         results = [empty_beside(array) for array in outputs]
-        feeds, takes = zip(inputs, arguments, strict=True), zip(results, outputs, strict=True)
+        copies_in, copies_out = (
+            zip(inputs, arguments, strict=True),
+            zip(results, outputs, strict=True),
+        )
         with self.gpu.lock:
-            error = self.replay(list(feeds), list(takes))
+            error = self.replay(list(copies_in), list(copies_out))
         if error is not None:
             raise error
         return results
@@ -302,11 +305,11 @@ class DeviceProgram:
         with self.gpu.lock:
             for i in range(count):
                 own_rows = zip(inputs, arguments, strict=True)
-                feeds = [(own, _row(array, i, own)) for own, array in own_rows]
+                copies_in = [(own, _row(array, i, own)) for own, array in own_rows]
                 pairs = zip(results, outputs, strict=True)
-                takes = [(_row(array, i, out), out) for array, out in pairs]
+                copies_out = [(_row(array, i, out), out) for array, out in pairs]
                 report.begin(i)
-                error = self.replay(feeds, takes)
+                error = self.replay(copies_in, copies_out)
                 if error is not None:
                     whole = report.step if error.of_earlier_op else i
                     return [_rows(array, whole + 1) for array in results], whole, error

@@ -120,7 +120,7 @@ class Program:
         return alone
 
     def replay(
-        self, steps: int, feeds: Transfers = NOTHING, takes: Transfers = NOTHING
+        self, steps: int, inputs: Transfers = NOTHING, outputs: Transfers = NOTHING
     ) -> tuple[int, GradcliError | None]:
         """Run so many steps; gives how many ran to their end, and why the next one did not."""
         buffers, more = [], []
@@ -136,30 +136,30 @@ class Program:
             storage.version += 1
         for leaf, grad in self.recording.grads.items():
             leaf.grad = grad
-        return self._in_stretches(steps, feeds.and_also(more) if more else feeds, takes)
+        return self._in_stretches(steps, inputs.and_also(more) if more else inputs, outputs)
 
     def _in_stretches(
-        self, steps: int, feeds: Transfers, takes: Transfers
+        self, steps: int, inputs: Transfers, outputs: Transfers
     ) -> tuple[int, GradcliError | None]:
         """Back in Python every tenth of a second, so that Ctrl-C is heard."""
         count, length = 0, 1
         while True:
             began = time.perf_counter()
-            more, error = self._steps(count, min(length, steps - count), feeds, takes)
+            more, error = self._steps(count, min(length, steps - count), inputs, outputs)
             count += more
             if error is not None or count == steps:
                 return count, error
             length = max(1, int(STRETCH_SECONDS * more / (time.perf_counter() - began)))
 
     def _steps(
-        self, first: int, steps: int, feeds: Transfers, takes: Transfers
+        self, first: int, steps: int, inputs: Transfers, outputs: Transfers
     ) -> tuple[int, GradcliError | None]:
         """The steps from this one on: all in one go, unless functions are called in between."""
         if len(self._sections) == 1:
-            return self._sections[0][0].replay(first, steps, feeds, takes)
-        in_place = feeds.in_place()
+            return self._sections[0][0].replay(first, steps, inputs, outputs)
+        in_place = inputs.in_place()
         for step in range(first, first + steps):
-            error = _one_step(self._sections, step, feeds, in_place, takes)
+            error = _one_step(self._sections, step, inputs, in_place, outputs)
             if error is not None:
                 return step - first, error
         return steps, None
@@ -168,20 +168,20 @@ class Program:
 def _one_step(
     sections: Sequence[tuple[Compiled, Callable[[], object] | None]],
     step: int,
-    feeds: Transfers,
+    inputs: Transfers,
     in_place: Transfers,
-    takes: Transfers,
+    outputs: Transfers,
 ) -> GradcliError | None:
     """One step, section by section: what comes with it is copied before the first of them."""
     for compiled, function in sections:
-        _, error = compiled.replay(step, 1, feeds, NOTHING if function else takes)
+        _, error = compiled.replay(step, 1, inputs, NOTHING if function else outputs)
         if error is not None or function is None:
             return error
         try:
             outside.run(function, (), ())
         except GradcliError as error:
             return error
-        feeds = in_place
+        inputs = in_place
     return None
 
 

@@ -29,7 +29,7 @@ from gradcli.engine.ops.elementwise.family import (
     declare_sign_slope,
     map_binary,
     map_unary,
-    step,
+    piecewise_constant,
     unary,
 )
 from gradcli.engine.ops.index.where import where
@@ -149,7 +149,7 @@ def _times(value: float, x: object) -> Any:
     return x if value == 1 else mul(x, value)
 
 
-sign = step("sign", "-1, 0 or 1.", samples=NONZERO_SAMPLES)
+sign = piecewise_constant("sign", "-1, 0 or 1.", samples=NONZERO_SAMPLES)
 
 
 def _neg(x: Array) -> Array:

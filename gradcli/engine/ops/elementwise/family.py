@@ -161,7 +161,7 @@ def declare_flat(op: Op[Tensor]) -> None:
     op.double_backward(lambda grad: grad * 0.0)
 
 
-def step(name: str, doc: str, *, samples: Sequence[Sample]) -> Op[Tensor]:
+def piecewise_constant(name: str, doc: str, *, samples: Sequence[Sample]) -> Op[Tensor]:
     """An op that is flat almost everywhere: its gradient is 0."""
 
     def forward(x: Array) -> Array:
