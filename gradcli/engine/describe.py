@@ -31,8 +31,8 @@ names.
 _MEMORY = """
 ## Memory
 
-A result lies in memory of its own, in which each of its elements has a place to itself, but for
-these; what writes in place gives its first input.
+A result has memory of its own, with an offset for each element, except for these; an op that writes
+in place returns its first input.
 
 | result | ops |
 |---|---|
@@ -40,7 +40,7 @@ these; what writes in place gives its first input.
 _KEYS = {"decomposition": "composed", "double_backward": "twice"}  # in JSON, whose keys stay
 _SHARING = {
     "view": "a view of an input",
-    "repeats": "a view of an input in which an element may stand in several places",
+    "repeats": "a view of an input in which elements may share an offset",
     "either": "an input's memory where shape, strides and type allow it, otherwise a copy",
 }
 

@@ -217,11 +217,11 @@ def bind_rule(
         if p.kind is not p.VAR_KEYWORD
     ]
 
-    def recorded(node: Node, grads: Tensors) -> Tensors:
+    def backward(node: Node, grads: Tensors) -> Tensors:
         values = {name: _value(op, node, name) for name in names}
         return as_tuple(rule(grads[0] if node.outputs == 1 else tuple(grads), **values))
 
-    return recorded
+    return backward
 
 
 def _value(op: OpLike, node: Node, name: str) -> Any:

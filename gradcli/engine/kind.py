@@ -116,7 +116,7 @@ def _kind_of(annotation: Any) -> Kind:
     if len(members(annotation)) > 1:
         return _either([Kind.of(part) for part in inner])
     if origin is tuple and inner[-1] is not Ellipsis:
-        return _places([Kind.of(part) for part in inner])
+        return _tuple_of([Kind.of(part) for part in inner])
     if origin in _LISTS:
         return _list(Kind.of(inner[0]))
     if isinstance(origin or annotation, type):
@@ -302,7 +302,7 @@ def _list(kind: Kind) -> Kind:
     return Kind(says, convert, types=lists, error=kind.error, elements=kind.quick)
 
 
-def _places(kinds: Sequence[Kind]) -> Kind:
+def _tuple_of(kinds: Sequence[Kind]) -> Kind:
     says = f"a tuple of {len(kinds)} (" + ", ".join(kind.says for kind in kinds) + ")"
 
     def convert(value: object) -> Any:

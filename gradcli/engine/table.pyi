@@ -1086,7 +1086,7 @@ def roll(x: Tensor, shifts: builtins.int | Sequence[builtins.int], dims: builtin
 @overload
 def roll(*, input: Tensor, shifts: builtins.int | Sequence[builtins.int], dims: builtins.int | Sequence[builtins.int] | None=None) -> Tensor: ...
 def rot90(input: Tensor, k: builtins.int=1, dims: Sequence[builtins.int]=(0, 1)) -> Tensor:
-    """The plane of two dims turned by 90 degrees k times, from the first towards the second."""
+    """The plane of two dims rotated by 90 degrees k times, from the first towards the second."""
 def rotary_embedding(input: Tensor, cos: Tensor, sin: Tensor, *, interleaved: builtins.bool=True) -> Tensor:
     """Pairs (a, b) of each row become (a cos - b sin, a sin + b cos) (Su et al. 2021, RoFormer)."""
 @overload

@@ -43,7 +43,7 @@ def calls(row: Op | Composite) -> tuple[list[Any], dict[str, Any]]:
     inputs = [make_input(one, random.Random(1), engine.float32) for one in first.inputs]
     if isinstance(row, Op):
         return inputs, dict(first.options)
-    return row.placed(inputs, first.options)
+    return row.arrange(inputs, first.options)
 
 
 def spoilt(row: Op | Composite, name: str, value: Any) -> None:

@@ -248,7 +248,7 @@ CALLERS: dict[str, Callable[[], None]] = {
     "casts": _casts,
     "bits": _bits,
     "ranges": _ranges,
-    "turned matrices of other types": _transposed,
+    "transposed matrices of other types": _transposed,
     "draws": _draws,
     "adaptive windows beyond 32 bits": _long_windows,
     "large products": tiles.products,

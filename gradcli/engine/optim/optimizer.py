@@ -116,7 +116,7 @@ class Optimizer:
         self.defaults = defaults
         self.param_groups: list[Group] = []
         self._groups: list[_StateSlots] = []
-        self._places: dict[int, tuple[_StateSlots, int]] = {}
+        self._slots_of: dict[int, tuple[_StateSlots, int]] = {}
         items = list(params)
         if not items:
             raise OptionError(f"{self._name}: got no parameters")
@@ -159,9 +159,9 @@ class Optimizer:
         group = {**self.defaults, **param_group, "params": params}
         self._check(group)
         for i, p in enumerate(params):
-            self._check_parameter(group, p, {*self._places, *map(id, params[:i])})
+            self._check_parameter(group, p, {*self._slots_of, *map(id, params[:i])})
         slots = _StateSlots(group, self.kept_for(group), partial(self.first_state, group))
-        self._places.update((id(p), (slots, i)) for i, p in enumerate(params))
+        self._slots_of.update((id(p), (slots, i)) for i, p in enumerate(params))
         self._groups.append(slots)
         self.param_groups.append(group)
 
@@ -261,7 +261,7 @@ class Optimizer:
         return {p: self._state_of(p) for p in self._parameters()}
 
     def _state_of(self, parameter: Tensor) -> dict[str, Tensor]:
-        slots, i = self._places[id(parameter)]
+        slots, i = self._slots_of[id(parameter)]
         return {"step": slots.hyper[i, 1], **slots.state[i]}
 
     def state_tensors(self) -> dict[str, Tensor]:
@@ -339,7 +339,7 @@ class Optimizer:
         # In torch SGD keeps no step: a momentum that exists means that there was one.
         new.setdefault("step", int(any(name in new for name in self.state_names)))
         state = self._state_of(parameter)
-        group = self._places[id(parameter)][0].group
+        group = self._slots_of[id(parameter)][0].group
         for name, tensor in state.items():
             value = new.get(name)
             if value is None:

@@ -63,7 +63,7 @@ def layout(calls: Sequence[Call], plans: Sequence[CallPlan], parts: Sequence[Par
         if work.plan.shared_bytes
     }
     shared = {id(life): life for life in buffers.values()}
-    nbytes = _place([*shared.values(), *scratch.values()])
+    nbytes = _assign_offsets([*shared.values(), *scratch.values()])
     return ArenaLayout(
         nbytes,
         {buffer: life.offset for buffer, life in buffers.items()},
@@ -131,13 +131,13 @@ def _interchangeable(call: Call, out: View) -> list[View]:
     return [view for view in fit if view.buffer not in unfit and not view.buffer.kept]
 
 
-def _place(lives: list[_Life]) -> int:
+def _assign_offsets(lives: list[_Life]) -> int:
     """Largest first, each at the lowest offset that is free in all its waves; gives the size."""
-    placed: list[_Life] = []
+    earlier: list[_Life] = []
     for life in sorted(lives, key=lambda life: (-life.nbytes, life.first)):
         rivals = sorted(
             (rival.offset, rival.offset + rival.nbytes)
-            for rival in placed
+            for rival in earlier
             if rival.first <= life.last and life.first <= rival.last
         )
         offset = 0
@@ -146,5 +146,5 @@ def _place(lives: list[_Life]) -> int:
                 break
             offset = max(offset, -(-high // _ALIGN) * _ALIGN)
         life.offset = offset
-        placed.append(life)
-    return max((life.offset + life.nbytes for life in placed), default=0)
+        earlier.append(life)
+    return max((life.offset + life.nbytes for life in earlier), default=0)

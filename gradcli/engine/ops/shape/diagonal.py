@@ -173,7 +173,9 @@ _GRIDS = [
 _NO_MATRIX = sample(row=-1, col=3)
 
 
-def _places(row: int, col: int, columns: Callable[[int], range], device: str | None) -> Tensor:
+def _triangle_indices(
+    row: int, col: int, columns: Callable[[int], range], device: str | None
+) -> Tensor:
     """The (row, column) indices of these columns in each row."""
     empty_tensor(2, row, col, dtype=dtypes.int64)  # refuses at once what they would end in
     indices = [(i, j) for i in range(row if col else 0) for j in columns(i)]
@@ -183,10 +185,10 @@ def _places(row: int, col: int, columns: Callable[[int], range], device: str | N
 @function(method=False, samples=_GRIDS, wrong=[wrong(_NO_MATRIX, "-1")], why="it returns indices")
 def tril_indices(row: Whole, col: Whole, offset: int = 0, *, device: str | None = None) -> Tensor:
     """The indices of a lower triangle of (row, col), row by row: int64 (2, count)."""
-    return _places(row, col, lambda i: range(min(col, i + offset + 1)), device)
+    return _triangle_indices(row, col, lambda i: range(min(col, i + offset + 1)), device)
 
 
 @function(method=False, samples=_GRIDS, wrong=[wrong(_NO_MATRIX, "-1")], why="it returns indices")
 def triu_indices(row: Whole, col: Whole, offset: int = 0, *, device: str | None = None) -> Tensor:
     """The indices of an upper triangle of (row, col), row by row: int64 (2, count)."""
-    return _places(row, col, lambda i: range(max(0, i + offset), col), device)
+    return _triangle_indices(row, col, lambda i: range(max(0, i + offset), col), device)

@@ -133,7 +133,7 @@ def roll_gradient(
     ]
 )
 def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
-    """The plane of two dims turned by 90 degrees k times, from the first towards the second."""
+    """The plane of two dims rotated by 90 degrees k times, from the first towards the second."""
     if len(dims) != 2 or input.ndim < 2:
         raise OptionError(f"rot90: needs two dims of shape {input.shape}, got {tuple(dims)}")
     a, b = (shape_rules.dim_index(d, input.ndim, "rot90") for d in dims)
