@@ -9,7 +9,7 @@ from gradcli import engine
 from gradcli.engine import nn
 from gradcli.engine.device import cpu
 from gradcli.engine.nn.generation import generate_rows
-from gradcli.engine.nn.sampling import Sampler
+from gradcli.engine.nn.sampling import TokenSampler
 
 __all__ = ["generation", "versions"]
 
@@ -23,6 +23,6 @@ def generation(batch: int, mode: str) -> Runner:
     blocks = [nn.TransformerBlock(nn.SelfAttention(WIDTH, HEADS), 4 * WIDTH) for _ in range(LAYERS)]
     ends = nn.Embedding(VOCABULARY, WIDTH), nn.Positions(CONTEXT, WIDTH)
     model = nn.Sequential(*ends, *blocks, nn.LayerNorm(WIDTH), nn.Linear(WIDTH, VOCABULARY))
-    sampler = Sampler([engine.Generator(row) for row in range(batch)], captured=True)
+    sampler = TokenSampler([engine.Generator(row) for row in range(batch)], captured=True)
     tokens = generate_rows(model, [1] * PROMPT, ENDLESS, CONTEXT, sampler)
     return Loop(lambda: next(tokens), [()], values=lambda result: [])

@@ -13,7 +13,7 @@ from gradcli import engine
 from gradcli.bench import launches
 from gradcli.engine import Tensor, optim
 from gradcli.engine.device.gpu.device import GPU, Memory
-from gradcli.engine.device.gpu.driver import Place
+from gradcli.engine.device.gpu.driver import Address
 from gradcli.engine.nn import functional as F
 
 FLOAT = 4
@@ -160,10 +160,10 @@ def _copy(gpu: GPU, numbers: Numbers, effort: Effort) -> float:
     return 2 * numbers.count * FLOAT / measures.ms / 1e6
 
 
-def _begin(tensor: Tensor) -> Place:
+def _begin(tensor: Tensor) -> Address:
     memory = tensor.array.storage
     assert isinstance(memory, Memory), "it lies on the device"
-    return Place(memory.handle, 0)
+    return Address(memory.handle, 0)
 
 
 def _row(gpu: GPU, item: Item, numbers: Numbers, effort: Effort) -> dict[str, Any]:

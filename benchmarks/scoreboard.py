@@ -121,7 +121,7 @@ ROWS = {
     ),
     "second-gradients": Row(
         "Double backward, the same way",
-        ("-m", "gradcli", "gradcheck", "--twice", "--json"),
+        ("-m", "gradcli", "gradcheck", "--second-order", "--json"),
         last_json,
         _gradients,
     ),

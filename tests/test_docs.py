@@ -82,7 +82,7 @@ def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_ops_of_the_guide_pass_gradcheck(extended: Path) -> None:
     check = ["-m", "gradcli.cli.main", "gradcheck", "bent", "fading_sum"]
-    for options, name in ([], "gradcheck"), (["--twice"], "gradcheck --twice"):
+    for options, name in ([], "gradcheck"), (["--second-order"], "gradcheck --second-order"):
         printed = run([*check, *options], extended)
         assert re.search(name + r": 2 ops, \d+ cases, all right", printed)
 

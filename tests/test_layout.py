@@ -202,7 +202,7 @@ def test_tensors_are_made_in_few_places() -> None:
     allowed = {
         "gradcli/engine/tensor.py",  # grad, detach
         "gradcli/engine/op.py",  # the results of ops
-        "gradcli/engine/twice.py",  # kept values, with the history they had
+        "gradcli/engine/double_backward.py",  # kept values, with the history they had
         "gradcli/engine/custom.py",  # results and gradients of own Functions
         "gradcli/engine/autograd.py",  # gradients, where they begin and end
         "gradcli/engine/ops/creation/creation.py",  # from numbers
@@ -211,8 +211,8 @@ def test_tensors_are_made_in_few_places() -> None:
         "gradcli/engine/ops/elementwise/family.py",  # constants
         "gradcli/engine/ops/index/indexing.py",  # what is picked where nobody records it
         "gradcli/engine/ops/random/random.py",  # drawn numbers
-        "gradcli/engine/ops/sequence/attention.py",  # the composed form: a mask has a gradient
-        "gradcli/engine/ops/loss/cross_entropy.py",  # the composed loss, where it gives a gradient
+        "gradcli/engine/ops/sequence/attention.py",  # the decomposition: a mask has a gradient
+        "gradcli/engine/ops/loss/cross_entropy.py",  # the decomposition, where it gives a gradient
         "gradcli/engine/interop.py",  # other people's memory
         "gradcli/engine/optim/optimizer.py",  # state
         "gradcli/engine/optim/clip.py",  # the norm, which has no history

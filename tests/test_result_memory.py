@@ -71,10 +71,10 @@ def wrong_memory(op: Row, inputs: list[Tensor | None], outputs: tuple[Tensor, ..
     return found
 
 
-@pytest.mark.parametrize("composed", [False, True], ids=["fused", "composed"])
+@pytest.mark.parametrize("decomposed", [False, True], ids=["fused", "decomposed"])
 @pytest.mark.parametrize("op", ROWS)
-def test_results_lie_in_the_memory_that_is_declared(op: Row, composed: bool) -> None:
-    with engine.composed(composed):
+def test_results_lie_in_the_memory_that_is_declared(op: Row, decomposed: bool) -> None:
+    with engine.decomposed(decomposed):
         tried = calls(op)
     assert tried
     wrong = [(call, what) for call, *both in tried if (what := wrong_memory(op, *both))]

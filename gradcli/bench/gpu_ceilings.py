@@ -14,7 +14,7 @@ from gradcli.bench import launches
 from gradcli.bench.ceilings import Ceilings
 from gradcli.bench.timing import once
 from gradcli.engine.device import cpu
-from gradcli.engine.device.gpu.driver import Place
+from gradcli.engine.device.gpu.driver import Address
 
 if TYPE_CHECKING:
     from gradcli.engine.device.gpu.device import GPU
@@ -57,8 +57,8 @@ def _fastest(contender: launches.Contender) -> float:
 
 def _copy(gpu: GPU, nbytes: int) -> float:
     memory = gpu.allocate(nbytes), gpu.allocate(nbytes)
-    places = [Place(block.handle, 0) for block in memory]
-    return _fastest(launches.copies(gpu, places[0], places[1], nbytes))
+    addresses = [Address(block.handle, 0) for block in memory]
+    return _fastest(launches.copies(gpu, addresses[0], addresses[1], nbytes))
 
 
 def _product(gpu: GPU, side: int) -> float:

@@ -11,7 +11,7 @@ from gradcli.bench.timing import once
 
 if TYPE_CHECKING:
     from gradcli.engine.device.gpu.device import GPU
-    from gradcli.engine.device.gpu.driver import Place, Ready
+    from gradcli.engine.device.gpu.driver import Address, Ready
 
 LONGEST = 2000  # times that work is queued before somebody waits
 
@@ -65,7 +65,7 @@ def replays(gpu: GPU, launches: Sequence[Ready]) -> Contender:
     return ready
 
 
-def copies(gpu: GPU, to: Place, source: Place, nbytes: int) -> Contender:
+def copies(gpu: GPU, to: Address, source: Address, nbytes: int) -> Contender:
     """The device's own copy."""
 
     def ready(count: int) -> Run:

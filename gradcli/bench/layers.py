@@ -127,7 +127,7 @@ class _MarkedRule:
     def __init__(self, rule: Rule, turns: Turns, turn: Turn) -> None:
         self.name = rule.name
         self.backward: Callable[[Gradients, Any], Gradients] = turns.calling(turn, rule.backward)
-        self.backward_recorded = rule.backward_recorded
+        self.backward_create_graph = rule.backward_create_graph
 
 
 def graph(result: Tensor) -> list[Node]:

@@ -20,7 +20,7 @@ from gradcli.config.build import job_of
 from gradcli.config.rehearsal import imagined_data, rehearse, undisturbed
 from gradcli.dataclass import dataclass
 from gradcli.engine import recording
-from gradcli.engine.device import meta, place
+from gradcli.engine.device import meta, scope
 from gradcli.engine.program.passes import PASSES, optimized
 from gradcli.engine.program.planned import Rehearsal
 from gradcli.errors import CaptureError, DeviceError
@@ -88,7 +88,7 @@ def layer_work(config: Config) -> dict[str, Work]:
                 size = min(config.train.batch, job.dataset.splits["train"].size)
                 indices = engine.empty(size, dtype=engine.int64)
             inputs = [row[0] for row in step.inputs([1])]
-            with meta.blank(False), place.on(meta.DEVICE), recording.to(recorded):
+            with meta.blank(False), scope.on(meta.DEVICE), recording.to(recorded):
                 result = step(indices, *inputs)
         recorded.close()
         del result

@@ -20,7 +20,8 @@ EXIT_WRONG = 5
 
 @click.command("gradcheck")
 @click.argument("names", nargs=-1, metavar="[OP]...", shell_complete=completion.ops)
-@click.option("--twice", is_flag=True, help="Check second derivatives instead.")
+@click.option("--second-order", is_flag=True, help="Check second derivatives instead.")
+@click.option("--twice", is_flag=True, hidden=True, help="Old name of --second-order.")
 @options.compared_device(
     "Compare results and gradients on this GPU with float64 on the CPU instead."
 )
@@ -28,11 +29,18 @@ EXIT_WRONG = 5
 @options.basic
 @click.pass_context
 def command(
-    ctx: click.Context, names: tuple[str, ...], twice: bool, device: str, as_json: bool
+    ctx: click.Context,
+    names: tuple[str, ...],
+    second_order: bool,
+    twice: bool,
+    device: str,
+    as_json: bool,
 ) -> None:
     """Check the gradient of each OP (default: all) against finite differences in float64."""
+    if twice:
+        output.say_aside("warning: DeprecationWarning: --twice is now --second-order")
     _check_names(names)
-    report, what = _check(names or None, twice, device)
+    report, what = _check(names or None, second_order or twice, device)
     if as_json:
         failed = [_as_object(failure) for failure in report.failed]
         output.say_json({"ops": report.ops, "cases": report.cases, "failed": failed})
@@ -46,16 +54,16 @@ def command(
     ctx.exit(EXIT_WRONG if report.failed else 0)
 
 
-def _check(names: tuple[str, ...] | None, twice: bool, device: str) -> tuple[Any, str]:
+def _check(names: tuple[str, ...] | None, second_order: bool, device: str) -> tuple[Any, str]:
     """The report and its title."""
     from gradcli.engine import devicecheck, gradcheck, gradgradcheck
 
     if device != "cpu":
-        if twice:
-            raise ConfigError("--twice is for the CPU: leave out --device", code="E102")
+        if second_order:
+            raise ConfigError("--second-order is for the CPU: leave out --device", code="E102")
         return devicecheck.check_all(device, names), f"gradcheck --device {device}"
-    if twice:
-        return gradgradcheck.check_all(names), "gradcheck --twice"
+    if second_order:
+        return gradgradcheck.check_all(names), "gradcheck --second-order"
     return gradcheck.check_all(names), "gradcheck"
 
 

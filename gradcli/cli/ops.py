@@ -64,7 +64,7 @@ def _file(markdown: str | None, stub: str | None) -> str:
     return api_page.markdown() if markdown == "api" else describe.markdown()
 
 
-def _show_all(rows: list[describe.Facts]) -> None:
+def _show_all(rows: list[describe.OpFacts]) -> None:
     columns = (Column(22, "name", gap=2), Column(1, "text"))
     texts = lines(columns, [(row.name, row.meaning) for row in rows], output.width(sys.stdout))
     family = ""
@@ -76,7 +76,7 @@ def _show_all(rows: list[describe.Facts]) -> None:
     output.say(f"\n{quantity(len(rows), 'op')}; `gradcli ops NAME` shows one of them")
 
 
-def _show_one(row: describe.Facts) -> None:
+def _show_one(row: describe.OpFacts) -> None:
     output.say(row.signature)
     output.say(f"  {row.meaning}")
     for label, value in (
@@ -84,10 +84,10 @@ def _show_one(row: describe.Facts) -> None:
         ("formula", row.formula),
         ("gradient", row.gradient),
         ("keeps", ", ".join(row.saves) or "nothing"),
-        ("composed", row.composed or ""),
+        ("decomposed", row.decomposition or ""),
         ("types", ", ".join(row.dtypes)),
         ("devices", ", ".join(row.devices)),
         ("samples", str(row.samples)),
     ):
         if value:
-            output.say(f"  {label:<9} {value}", indent=12)
+            output.say(f"  {label:<10} {value}", indent=12)

@@ -118,7 +118,7 @@ def sequential(parts: Parts, at: Points, *, warmup: StepsOrPercent = 0) -> Plan:
         )
     if any(part.metric for part in plans):
         raise OptionError("a plateau watches the whole run, it cannot be a part")
-    return Plan(kinds.Sequential, {"at": at, "warmup": warmup}, plans)
+    return Plan(kinds.SequentialSchedule, {"at": at, "warmup": warmup}, plans)
 
 
 def _part(value: Any) -> Plan:
@@ -131,17 +131,17 @@ def _part(value: Any) -> Plan:
 
 
 SCHEDULES: dict[str, Callable[..., Plan]] = {
-    "constant": _row(kinds.Constant),
-    "step": _row(kinds.Step, at=Points | None, every=StepsOrPercent | None, factor=Share),
+    "constant": _row(kinds.ConstantSchedule),
+    "step": _row(kinds.StepSchedule, at=Points | None, every=StepsOrPercent | None, factor=Share),
     "multi_step": _row(
-        kinds.Step, leave="every", defaults={"at": REQUIRED}, at=Points, factor=Share
+        kinds.StepSchedule, leave="every", defaults={"at": REQUIRED}, at=Points, factor=Share
     ),
-    "exponential": _row(kinds.Exponential, every=StepsOrPercent),
-    "polynomial": _row(kinds.Polynomial),
-    "cosine": _row(kinds.Cosine, restart=StepsOrPercent | None),
-    "one_cycle": _row(kinds.OneCycle),
-    "plateau": _row(kinds.Plateau, defaults={"metric": "val.loss"}, metric=Figure),
-    "linear": _row(kinds.Linear),
+    "exponential": _row(kinds.ExponentialSchedule, every=StepsOrPercent),
+    "polynomial": _row(kinds.PolynomialSchedule),
+    "cosine": _row(kinds.CosineSchedule, restart=StepsOrPercent | None),
+    "one_cycle": _row(kinds.OneCycleSchedule),
+    "plateau": _row(kinds.PlateauSchedule, defaults={"metric": "val.loss"}, metric=Figure),
+    "linear": _row(kinds.LinearSchedule),
     "sequential": sequential,
 }
 

@@ -6,24 +6,23 @@ Every op in the table is an attribute here: `engine.matmul(a, b)`.
 from __future__ import annotations
 
 from importlib import import_module
-from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from gradcli.engine import autograd, nn, ops, optim, table
+from gradcli.engine import autograd, deprecated, nn, ops, optim, table
 from gradcli.engine.autocast import autocast
 from gradcli.engine.autograd import (
     detect_anomaly,
     enable_grad,
     grad,
     inference_mode,
+    is_grad_enabled,
     no_grad,
     set_grad_enabled,
 )
-from gradcli.engine.autograd import recording as is_grad_enabled
 from gradcli.engine.device.context import device
 from gradcli.engine.draw import draw
 from gradcli.engine.dtype import DType, bfloat16, bool_, float32, float64, int32, int64, uint8
-from gradcli.engine.fused import composed
+from gradcli.engine.fused import decomposed
 from gradcli.engine.interop import from_dlpack, from_numpy
 from gradcli.engine.ops.creation.creation import empty, frombuffer, full, ones, tensor, zeros
 from gradcli.engine.ops.creation.ranges import linspace
@@ -39,10 +38,10 @@ if TYPE_CHECKING:
     from gradcli.engine import distributed as distributed
 else:
 
-    def __getattr__(name: str) -> ModuleType:
-        """Ranks are imported when they are first asked for: most processes are alone."""
+    def __getattr__(name: str) -> Any:
+        """Old names, and ranks, which are imported on first use: most processes are alone."""
         if name != "distributed":
-            raise AttributeError(f"gradcli.engine has no '{name}'")
+            return deprecated.lookup(__name__, {"composed": "decomposed"}, name)
         return import_module(f"{__name__}.{name}")
 
 
@@ -62,7 +61,7 @@ __all__ = [
     "capture",
     "checkpoint",
     "checkpoint_sequential",
-    "composed",
+    "decomposed",
     "default_generator",
     "detect_anomaly",
     "device",

@@ -78,7 +78,7 @@ class Arguments:
         return args, keywords
 
     def _undecided(self, args: tuple[object, ...]) -> list[tuple[int, Kind]]:
-        """The places of those of which the type does not say enough."""
+        """Indices and kinds of the arguments that their type alone does not decide."""
         kinds = [self.kinds.get(name, _ANY) for name in self._names(len(args))]
         return [
             (i, kind)

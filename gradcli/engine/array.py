@@ -10,7 +10,7 @@ from typing import Any
 
 from gradcli.engine import recording
 from gradcli.engine import shape as shapes
-from gradcli.engine.device import cpu, place
+from gradcli.engine.device import cpu, scope
 from gradcli.engine.device.cpu import Storage
 from gradcli.engine.device.kernels import FACTS
 from gradcli.engine.dtype import DType, bfloat16, float32, float64
@@ -66,11 +66,11 @@ class Array:
         return self._descriptor
 
     @property
-    def place(self) -> Any:
+    def pointer(self) -> Any:
         """A pointer to the first element."""
         if not self.offset:
             return self.storage.data
-        return cpu.place(self.storage, self.offset * self.dtype.size)
+        return cpu.pointer_to(self.storage, self.offset * self.dtype.size)
 
     def is_contiguous(self) -> bool:
         """True when the elements lie in row-major order without gaps."""
@@ -86,9 +86,9 @@ class Array:
 
     def cast(self, dtype: DType) -> Array:
         """A contiguous copy with another element type, on the same device."""
-        if not place.devices:
+        if not scope.devices:
             return result("copy", self, shape=self.shape, dtype=dtype)
-        with place.on(self.storage.device):
+        with scope.on(self.storage.device):
             return result("copy", self, shape=self.shape, dtype=dtype)
 
     def view(self, shape: Shape, strides: Shape, offset: int | None = None) -> Array:
@@ -176,7 +176,7 @@ def result(
     options: Sequence[float] = (),
 ) -> Array:
     """A fresh array that one kernel writes, from these inputs: `empty` and `run` in one."""
-    if recording.current() is None and not place.devices:
+    if recording.current() is None and not scope.devices:
         descriptors = []
         for array in inputs:
             if array.dtype is bfloat16 and kernel not in MOVE_BFLOAT16:
@@ -197,7 +197,7 @@ def mapped(number: int, a: Array, b: Array | None = None, dtype: DType | None = 
     Both are repeated to one shape. It is the shortest way; None where it is not open.
     """
     of, shape, second = a.dtype, a.shape, cpu.NULL
-    if not (of is float32 or of is float64) or place.devices or recording.current() is not None:
+    if not (of is float32 or of is float64) or scope.devices or recording.current() is not None:
         return None
     if b is not None:
         if b.dtype is not of:
@@ -212,7 +212,7 @@ def mapped(number: int, a: Array, b: Array | None = None, dtype: DType | None = 
 def multiplied(a: Array, b: Array, bias: Array | None = None) -> Array | None:
     """The shortest way to the product of a matrix or row with a matrix or column."""
     dtype = a.dtype
-    if not (dtype is float32 or dtype is float64) or place.devices:
+    if not (dtype is float32 or dtype is float64) or scope.devices:
         return None
     if recording.current() is not None or b.dtype is not dtype:
         return None
@@ -301,7 +301,7 @@ def _back(order: Sequence[int]) -> list[int]:
 
 def empty(shape: Shape, dtype: DType) -> Array:
     """A fresh contiguous array, contents undefined."""
-    device = place.fresh() if place.devices else None
+    device = scope.current() if scope.devices else None
     tensor = cpu.new(shape, dtype) if device is None else None
     if tensor is not None:
         array = whole(tensor, shape, dtype)
@@ -317,9 +317,9 @@ def empty(shape: Shape, dtype: DType) -> Array:
 
 def empty_beside(array: Array, dtype: DType | None = None) -> Array:
     """A fresh contiguous array of the shape of another, on its device."""
-    if not place.devices:
+    if not scope.devices:
         return empty(array.shape, dtype or array.dtype)
-    with place.on(array.storage.device):
+    with scope.on(array.storage.device):
         return empty(array.shape, dtype or array.dtype)
 
 

@@ -151,7 +151,7 @@ def _as_bfloat16(x: Tensor) -> Tensor:
     block = _block.get()
     if block is None or x.leaf is None or x.node is not None:
         return table.to(x, bfloat16)
-    key, now = id(x.leaf), (x.array, x.array.storage.version, graph.recording())
+    key, now = id(x.leaf), (x.array, x.array.storage.version, graph.grad_enabled())
     entry = block.casts.get(key)
     if entry is None or entry[:3] != now:
         block.casts[key] = entry = (*now, table.to(x, bfloat16))

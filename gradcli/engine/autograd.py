@@ -1,11 +1,11 @@
-"""Going back, in torch's words: backward, grad, and what switches remembering on and off."""
+"""Backward passes: backward, grad, and the blocks that enable and disable gradients."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from gradcli.engine import walk
+from gradcli.engine import deprecated, walk
 from gradcli.engine.argument import check_arguments
 from gradcli.engine.array import Array, full
 from gradcli.engine.composite import function
@@ -13,13 +13,13 @@ from gradcli.engine.custom import Function
 from gradcli.engine.graph import (
     Edge,
     enable_grad,
+    grad_enabled,
     no_grad,
-    recording,
-    run_recording,
+    run_with_grad,
     set_grad_enabled,
 )
 from gradcli.engine.tensor import Tensor, parents_of
-from gradcli.engine.walk import RecordedWalk, Targets, Walk, detect_anomaly
+from gradcli.engine.walk import CreateGraphWalk, Targets, Walk, detect_anomaly
 from gradcli.errors import AutogradError, DTypeError, OptionError
 from gradcli.wording import quantity
 
@@ -30,12 +30,19 @@ __all__ = [
     "enable_grad",
     "grad",
     "inference_mode",
+    "is_grad_enabled",
     "no_grad",
-    "recording",
     "set_grad_enabled",
 ]
 
 inference_mode = no_grad
+is_grad_enabled = grad_enabled
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        return deprecated.lookup(__name__, {"recording": "is_grad_enabled"}, name)
+
 
 Some: TypeAlias = Tensor | Sequence[Tensor]
 
@@ -50,7 +57,7 @@ def _as_list(name: str, tensors: Any, least: type | None = None) -> list[Any]:
     return items
 
 
-def _roots(name: str, outputs: object, grads: object, recorded: bool) -> list[tuple[Edge, Any]]:
+def _roots(name: str, outputs: object, grads: object, create_graph: bool) -> list[tuple[Edge, Any]]:
     """The edges where backward begins, each with its gradient."""
     starts = _as_list(name, outputs)
     seeds = [None] * len(starts) if grads is None else _as_list(name, grads, type(None))
@@ -64,7 +71,7 @@ def _roots(name: str, outputs: object, grads: object, recorded: bool) -> list[tu
         if edge is None:
             raise AutogradError(f"{name}: this tensor depends on nothing that asks for a gradient")
         begin = walk.seed(y.array, None if first is None else first.array, name)
-        if recorded:
+        if create_graph:
             roots.append((edge, Tensor(begin) if first is None else first.to(y.dtype)))
         else:
             roots.append((edge, begin))
@@ -72,13 +79,13 @@ def _roots(name: str, outputs: object, grads: object, recorded: bool) -> list[tu
 
 
 def _go_back(
-    roots: list[tuple[Edge, Any]], retain: bool | None, recorded: bool, targets: Targets | None
+    roots: list[tuple[Edge, Any]], retain: bool | None, create_graph: bool, targets: Targets | None
 ) -> None:
-    kind = RecordedWalk if recorded else Walk
-    way = kind(retain_graph=recorded if retain is None else retain, targets=targets)
+    kind = CreateGraphWalk if create_graph else Walk
+    way = kind(retain_graph=create_graph if retain is None else retain, targets=targets)
     for edge, first in roots:
         way.begin(edge, first)
-    run_recording(recorded, way.run)  # what each backward does is worth sparing a `with` block
+    run_with_grad(create_graph, way.run)  # cheaper than a `with` block, in every backward
 
 
 @function(method=False)
@@ -99,7 +106,7 @@ def backward(
         raise AutogradError("backward: inputs must be leaves that ask for a gradient; use grad()")
     targets = Targets([edge for edge, _ in roots], [(x.leaf, 0) for x in leaves])
     _go_back(roots, retain_graph, create_graph, targets)
-    arrivals = RecordedWalk(retain_graph=True) if create_graph else Walk(retain_graph=True)
+    arrivals = CreateGraphWalk(retain_graph=True) if create_graph else Walk(retain_graph=True)
     for x in leaves:
         gradient = targets.grads.pop((x.leaf.number, 0), None)
         if gradient is not None:
@@ -122,10 +129,10 @@ def grad(
     """
     roots = _roots("grad", outputs, grad_outputs, create_graph)
     tensors = _as_list("grad", inputs)
-    places = parents_of(tensors)
-    if any(place is None for place in places):
+    parents = parents_of(tensors)
+    if any(parent is None for parent in parents):
         raise AutogradError("grad: an input does not ask for a gradient; see requires_grad_()")
-    edges = [place for place in places if place is not None]
+    edges = [parent for parent in parents if parent is not None]
     targets = Targets([edge for edge, _ in roots], edges)
     _go_back(roots, retain_graph, create_graph, targets)
     gradients = []

@@ -16,7 +16,7 @@ from gradcli.engine import table
 from gradcli.engine.argument import Arguments, beyond, too_large
 from gradcli.engine.array import Array
 from gradcli.engine.autocast import autocasted
-from gradcli.engine.device import place
+from gradcli.engine.device import scope
 from gradcli.engine.kind import members
 from gradcli.engine.op import bare
 from gradcli.engine.sample import Sample, Shares, Wrong, with_empty
@@ -122,11 +122,11 @@ class Composite:
 
     def __call__(self, *inputs: Any, **options: Any) -> Any:
         """The plain function on a sample's inputs and options; what it wrote into, if no result."""
-        args, keywords = self.placed(inputs, options)
+        args, keywords = self.arrange(inputs, options)
         result = self.plain(*args, **keywords)
         return inputs[0] if result is None and inputs else result
 
-    def placed(
+    def arrange(
         self, inputs: Sequence[object], options: dict[str, object]
     ) -> tuple[list[Any], dict[str, Any]]:
         """A sample as arguments: inputs where they stand, the options behind them by name."""
@@ -170,13 +170,13 @@ def beside_inputs(name: str, plain: F, label: str) -> F:
     decided = arguments.decided
 
     @wraps(plain)
-    def placed(*args: object, **keywords: object) -> Any:
+    def wrapper(*args: object, **keywords: object) -> Any:
         if keywords or tuple(map(type, args)) not in decided:
             args, keywords = arguments.convert(args, keywords)
         try:
-            if not place.devices:
+            if not scope.devices:
                 return plain(*args, **keywords)
-            with place.beside(_arrays((*args, *keywords.values()))):
+            with scope.for_inputs(_arrays((*args, *keywords.values()))):
                 return plain(*args, **keywords)
         except OverflowError:
             raise too_large(arguments.name, arguments.by_name(args, keywords)) from None
@@ -188,8 +188,8 @@ def beside_inputs(name: str, plain: F, label: str) -> F:
                 rename(error, arguments.name)
             raise
 
-    placed.__name__ = name
-    return cast(F, placed)
+    wrapper.__name__ = name
+    return cast(F, wrapper)
 
 
 def rename(error: GradcliError, name: str) -> None:
@@ -227,9 +227,9 @@ def function(
 
     def enter(plain: F) -> F:
         own = name or plain.__name__
-        placed = autocasted(own, beside_inputs(own, plain, label))
+        wrapper = autocasted(own, beside_inputs(own, plain, label))
         row = Composite(
-            placed,
+            wrapper,
             name=own,
             samples=samples,
             wrong=wrong,
@@ -238,10 +238,10 @@ def function(
             tuple_if=tuple_if,
         )
         FUNCTIONS.add(row.name, row)
-        table.enter(row.name, placed)
+        table.enter(row.name, wrapper)
         if method:
-            install(row.name, placed)
-        return placed
+            install(row.name, wrapper)
+        return wrapper
 
     return enter
 

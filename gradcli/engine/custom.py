@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 from gradcli.dataclass import dataclass
 from gradcli.engine import graph
 from gradcli.engine.array import Array, full
+from gradcli.engine.double_backward import as_tuple
 from gradcli.engine.dtype import DType
 from gradcli.engine.graph import Gradients, Node
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor, parents_of
-from gradcli.engine.twice import as_tuple
 from gradcli.errors import AutogradError, DTypeError, OptionError, ShapeError
 from gradcli.wording import quantity
 
@@ -76,7 +76,7 @@ class Function:
     def apply(cls, *args: Any) -> Any:
         """What forward gives, with backward in its history."""
         edges = parents_of([a if isinstance(a, Tensor) else None for a in args])
-        if not graph.recording():
+        if not graph.grad_enabled():
             edges = [None] * len(args)
         ctx = Context([edge is not None for edge in edges])
         with graph.no_grad():
@@ -107,7 +107,7 @@ def _with_history(y: Tensor, node: Node, output: int, argument: bool) -> Tensor:
     return Tensor(y.array, node=origin, output=output, alias=alias)
 
 
-class Kind(NamedTuple):
+class TensorKind(NamedTuple):
     """What a gradient must be like."""
 
     shape: Shape
@@ -120,15 +120,15 @@ class _Saved:
 
     ctx: Context
     saved: list[tuple[Tensor | None, int | None]]
-    inputs: list[Kind | None]
-    outputs: list[Kind | None]
+    inputs: list[TensorKind | None]
+    outputs: list[TensorKind | None]
 
     @classmethod
     def of(cls, ctx: Context, args: Sequence[Any], outputs: Sequence[Any]) -> _Saved:
         """The tensors that ctx was given, told apart."""
-        place = {id(y): i for i, y in enumerate(outputs) if isinstance(y, Tensor)}
-        place = {key: i for key, i in place.items() if all(key != id(a) for a in args)}
-        saved = [(t, None if t is None else place.get(id(t))) for t in ctx.saved_tensors]
+        index = {id(y): i for i, y in enumerate(outputs) if isinstance(y, Tensor)}
+        index = {key: i for key, i in index.items() if all(key != id(a) for a in args)}
+        saved = [(t, None if t is None else index.get(id(t))) for t in ctx.saved_tensors]
         ctx.saved_tensors = ()
         return cls(ctx, saved, _kinds(args), _kinds(outputs))
 
@@ -154,8 +154,8 @@ class _Saved:
         ]
 
 
-def _kinds(values: Sequence[Any]) -> list[Kind | None]:
-    return [Kind(a.shape, a.dtype) if isinstance(a, Tensor) else None for a in values]
+def _kinds(values: Sequence[Any]) -> list[TensorKind | None]:
+    return [TensorKind(a.shape, a.dtype) if isinstance(a, Tensor) else None for a in values]
 
 
 class _Rule:
@@ -166,14 +166,14 @@ class _Rule:
         self._function = function
 
     def backward(self, grads: Gradients, saved: _Saved) -> Gradients:
-        """Call the function's backward without recording it."""
+        """Call the function's backward with gradients disabled."""
         arrivals = saved.filled([None if g is None else Tensor(g) for g in grads])
         with graph.no_grad():
             result = self._function.backward(saved.give(None), *arrivals)
         return [None if g is None else g.array for g in self._check(result, saved)]
 
-    def backward_recorded(self, node: Node, grads: Sequence[Any]) -> Sequence[Any]:
-        """Call the function's backward and record each of its ops."""
+    def backward_create_graph(self, node: Node, grads: Sequence[Any]) -> Sequence[Any]:
+        """Call the function's backward, whose ops build a graph."""
         result = self._function.backward(node.saved.give(node), *node.saved.filled(grads))
         return self._check(result, node.saved)
 
@@ -189,7 +189,7 @@ class _Rule:
             )
         return [self._check_grad(g, like) for g, like in zip(grads, saved.inputs, strict=False)]
 
-    def _check_grad(self, grad: Any, like: Kind | None) -> Tensor | None:
+    def _check_grad(self, grad: Any, like: TensorKind | None) -> Tensor | None:
         if grad is None:
             return None
         if not isinstance(grad, Tensor):

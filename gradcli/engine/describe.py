@@ -21,30 +21,32 @@ Names, arguments, defaults and results are torch's; docs/differences.md lists th
 The gradient column is the slope of an elementwise op, written in the value that is kept for it;
 "own" is a gradient function below the op; "through" names the ops of which a function is composed,
 whose gradients are its own; "unchanged" is that of the tensor itself; a dash says why there is
-none. "Twice" says how gradients of that gradient are computed: by the op itself where it is linear,
-by the composed form, by a rule of its own, or through the ops it is composed of; a dash means under
-`engine.composed()` only. `gradcli gradcheck` and `gradcli gradcheck --twice` prove all of them. The
-types are those of the inputs that leave a choice, found by trying: floats (float32, float64 and
-bfloat16), numbers (these and int32, int64 and uint8), all (these and bool), or their names.
+none. "Double backward" says how the gradient is differentiated: by the op itself if it is linear,
+by the decomposition, by a rule of its own, or through the ops it is composed of; a dash means under
+`engine.decomposed()` only. `gradcli gradcheck` and `gradcli gradcheck --second-order` prove all of
+them. The types are those of the inputs that leave a choice, found by trying: floats (float32,
+float64 and bfloat16), numbers (these and int32, int64 and uint8), all (these and bool), or their
+names.
 """
 _MEMORY = """
 ## Memory
 
-A result lies in memory of its own, in which each of its elements has a place to itself, but for
-these; what writes in place gives its first input.
+A result has memory of its own, with an offset for each element, except for these; an op that writes
+in place returns its first input.
 
 | result | ops |
 |---|---|
 """
+_KEYS = {"decomposition": "composed", "double_backward": "twice"}  # in JSON, whose keys stay
 _SHARING = {
     "view": "a view of an input",
-    "repeats": "a view of an input in which an element may stand in several places",
+    "repeats": "a view of an input in which elements may share an offset",
     "either": "an input's memory where shape, strides and type allow it, otherwise a copy",
 }
 
 
 @dataclass(frozen=True)
-class Facts:
+class OpFacts:
     """What is known of one op."""
 
     name: str
@@ -55,26 +57,27 @@ class Facts:
     gradient: str
     saves: tuple[str, ...]
     samples: int
-    composed: str | None
-    twice: str
+    decomposition: str | None
+    double_backward: str
     dtypes: tuple[str, ...]
     devices: tuple[str, ...]
     shares: str
 
     def as_object(self) -> dict[str, Any]:
         """For JSON."""
-        return {**vars(self), "saves": list(self.saves), "dtypes": list(self.dtypes)}
+        row = {_KEYS.get(key, key): value for key, value in vars(self).items()}
+        return {**row, "saves": list(self.saves), "dtypes": list(self.dtypes)}
 
 
-def facts() -> list[Facts]:
+def facts() -> list[OpFacts]:
     """Every op and every function composed of ops, by family and name."""
     return sorted((_facts(op) for op in every_op()), key=lambda f: (f.family, f.name))
 
 
-def _facts(op: Row) -> Facts:
+def _facts(op: Row) -> OpFacts:
     meaning = (op.__doc__ or "").split("\n\n", 1)[0].replace("\n", " ")
     facts = _of_op(op) if isinstance(op, Op) else _of_function(op)
-    return Facts(
+    return OpFacts(
         name=op.name,
         signature=op.name + op.signature(),
         meaning=meaning,
@@ -93,8 +96,8 @@ def _of_op(op: Op[Any]) -> dict[str, Any]:
         "formula": op.formula if op.formula not in (op.__doc__ or "") else "",
         "gradient": gradient if op.differentiable else f"- ({op.why})",
         "saves": op.saves,
-        "composed": op.composed.__name__ if op.composed else None,
-        "twice": op.again,
+        "decomposition": op.decomposition.__name__ if op.decomposition else None,
+        "double_backward": op.double_backward_rule,
     }
 
 
@@ -107,8 +110,10 @@ def _of_function(op: Composite) -> dict[str, Any]:
         "formula": "",
         "gradient": way[0] if op.differentiable else f"- ({op.why})",
         "saves": (),
-        "composed": None,
-        "twice": way[1] if op.differentiable and all(step.again for step in through) else "",
+        "decomposition": None,
+        "double_backward": way[1]
+        if op.differentiable and all(step.double_backward_rule for step in through)
+        else "",
     }
 
 
@@ -132,28 +137,30 @@ def markdown() -> str:
     parts = [_HEAD]
     for family in sorted({row.family for row in rows}):
         parts.append(
-            f"\n## {family}\n\n| op | meaning | gradient | twice | keeps | types | devices |\n"
+            f"\n## {family}\n\n"
+            "| op | meaning | gradient | double backward | keeps | types | devices |\n"
             "|---|---|---|---|---|---|---|\n"
         )
         parts += [_row(row) for row in rows if row.family == family]
     return "".join([*parts, _MEMORY, *(_sharing(rows, *kind) for kind in _SHARING.items())])
 
 
-def _row(row: Facts) -> str:
+def _row(row: OpFacts) -> str:
     meaning = _cell(row.meaning)
     if row.formula:
         meaning += f" {_code(row.formula)}"
-    if row.composed:
-        meaning += f" Composed reference: {_code(row.composed)}."
+    if row.decomposition:
+        meaning += f" Decomposition: {_code(row.decomposition)}."
     own = row.gradient.startswith(("own", "- ", "through ", "unchanged"))
     gradient = _cell(row.gradient) if own else _code(row.gradient)
-    twice = row.twice or ("" if row.gradient.startswith("- ") else "-")
+    double_backward = row.double_backward or ("" if row.gradient.startswith("- ") else "-")
     saves = ", ".join(row.saves)
     types = f"{format_types(row.dtypes)} | {', '.join(row.devices)}"
-    return f"| {_code(row.signature)} | {meaning} | {gradient} | {twice} | {saves} | {types} |\n"
+    cells = _code(row.signature), meaning, gradient, double_backward, saves, types
+    return f"| {' | '.join(cells)} |\n"
 
 
-def _sharing(rows: list[Facts], shares: str, meaning: str) -> str:
+def _sharing(rows: list[OpFacts], shares: str, meaning: str) -> str:
     """The ops whose results lie in such memory."""
     names = ", ".join(_code(row.name) for row in rows if row.shares == shares)
     return f"| {meaning} | {names} |\n"

@@ -15,7 +15,7 @@ from gradcli.engine import dtype as dtypes
 from gradcli.engine import graph
 from gradcli.engine.device.gpu import opened
 from gradcli.engine.dtype import DType
-from gradcli.engine.gradcheck import Report, Row, call, chosen_ops, make_inputs, report_on
+from gradcli.engine.gradcheck import CheckReport, Row, call, chosen_ops, make_inputs, report_on
 from gradcli.engine.ops.creation.creation import tensor
 from gradcli.engine.sample import Sample
 from gradcli.engine.tensor import Tensor
@@ -41,7 +41,7 @@ class Difference:
         return f"{self.op}{self.sample}: {self.what}"
 
 
-def check_all(device: str, names: Sequence[str] | None = None) -> Report[Difference]:
+def check_all(device: str, names: Sequence[str] | None = None) -> CheckReport[Difference]:
     """Compare the named ops, or all. A device that cannot be used is an error."""
     opened.device(device)
     return report_on(chosen_ops(names), partial(check, device=device))

@@ -39,10 +39,10 @@ def draw(*outputs: Tensor, names: Mapping[str, Tensor] | None = None) -> str:
     nodes = _reached(roots)
     for node in nodes:
         _learn_from(shapes, node)
-    place = {node.number: i for i, node in enumerate(nodes)}
-    lines = [_statement(place, node, shapes, labels) for node in nodes]
+    index = {node.number: i for i, node in enumerate(nodes)}
+    lines = [_statement(index, node, shapes, labels) for node in nodes]
     lines += [
-        f"  n{place[parent[0].number]} -> n{place[node.number]}"
+        f"  n{index[parent[0].number]} -> n{index[node.number]}"
         for node in nodes
         for parent in _parents(node)
     ]
@@ -92,15 +92,15 @@ def _learn_from(shapes: Shapes, node: Node | Leaf) -> None:
     op, saved = node.rule, node.saved
     if "shapes" in saved:
         _learn(shapes, node.parents, saved["shapes"])
-    places = dict(zip(op.inputs, node.parents, strict=True))
-    places |= {name: (node, i) for i, name in enumerate(op.outputs)}
-    for name, edge in places.items():
+    edges = dict(zip(op.inputs, node.parents, strict=True))
+    edges |= {name: (node, i) for i, name in enumerate(op.outputs)}
+    for name, edge in edges.items():
         if isinstance(saved.get(name), Array):
             _learn(shapes, [edge], [saved[name].shape])
 
 
 def _statement(
-    place: dict[int, int], node: Node | Leaf, shapes: Shapes, labels: dict[int, str]
+    index: dict[int, int], node: Node | Leaf, shapes: Shapes, labels: dict[int, str]
 ) -> str:
     """A node with its name in the first line and its shapes in the second."""
     leaf = isinstance(node, Leaf)
@@ -108,7 +108,7 @@ def _statement(
     count = 1 if isinstance(node, Leaf) else node.outputs
     sizes = [str(shapes[node.number, i]) for i in range(count) if (node.number, i) in shapes]
     label = "\\n".join(_quoted(line) for line in (name, " ".join(sizes)) if line)
-    return f'  n{place[node.number]} [label="{label or "leaf"}"{", shape=box" * leaf}]'
+    return f'  n{index[node.number]} [label="{label or "leaf"}"{", shape=box" * leaf}]'
 
 
 def _quoted(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Whether fused ops run as they are, or as the same thing written with simpler ops."""
+"""Whether fused ops run as one kernel, or decomposed into simpler ops."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from contextvars import ContextVar
 from gradcli.engine.argument import checked_as
 from gradcli.engine.block import Block
 
-_composing: ContextVar[bool] = ContextVar("composing", default=False)
+_decomposing: ContextVar[bool] = ContextVar("decomposing", default=False)
 
-# True where fused ops run as the same thing written with simpler ops.
-composing: Callable[[], bool] = _composing.get
+# Whether fused ops run decomposed.
+decomposing: Callable[[], bool] = _decomposing.get
 
 
-class composed(Block):  # noqa: N801 -- reads like no_grad
-    """Fused ops run as the same thing written with simpler ops, inside a `with` block.
+class decomposed(Block):  # noqa: N801 -- reads like no_grad
+    """Run fused ops decomposed into simpler ops inside a `with` block.
 
     Values and gradients are the same up to rounding, and can be differentiated twice.
     """
 
-    variable = _composing
+    variable = _decomposing
 
-    @checked_as("composed")
+    @checked_as("decomposed")
     def __init__(self, mode: bool = True) -> None:
         super().__init__(mode)

@@ -52,7 +52,7 @@ class Failure:
 
 
 @dataclass
-class Report(Generic[Finding]):
+class CheckReport(Generic[Finding]):
     """What was checked, and what failed."""
 
     ops: int = 0
@@ -60,9 +60,11 @@ class Report(Generic[Finding]):
     failed: list[Finding] = field(default_factory=list)
 
 
-def report_on(ops: Iterable[Row], check: Callable[[Row, Sample], list[Finding]]) -> Report[Finding]:
+def report_on(
+    ops: Iterable[Row], check: Callable[[Row, Sample], list[Finding]]
+) -> CheckReport[Finding]:
     """Check every sample of these ops; none is skipped."""
-    report = Report[Finding]()
+    report = CheckReport[Finding]()
     for op in ops:
         assert op.samples, f"{op.name} declares no samples"
         report.ops += 1
@@ -243,7 +245,7 @@ def check_declaration(op: Row, sample: Sample) -> list[Failure]:
     return (check if op.differentiable else check_without_gradient)(op, sample)
 
 
-def check_all(names: Sequence[str] | None = None) -> Report[Failure]:
+def check_all(names: Sequence[str] | None = None) -> CheckReport[Failure]:
     """Check the named ops, or all that are declared."""
     return report_on(chosen_ops(names), check_declaration)
 

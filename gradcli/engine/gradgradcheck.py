@@ -3,7 +3,7 @@
 For fixed random weights w, and gradients v that come in at the outputs, the function
 f(inputs, v) = sum(w * gradient of the inputs) is one number. Its gradient, by two backward passes,
 must equal (f(x + h) - f(x - h)) / 2h. Each f there takes one plain backward pass through the fused
-kernels. Where an op can be differentiated twice only under composed(), that form is checked.
+kernels. Where an op can be differentiated twice only under decomposed(), that form is checked.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import random
 from collections.abc import Sequence
 
 from gradcli.engine import autograd
-from gradcli.engine.fused import composed
+from gradcli.engine.fused import decomposed
 from gradcli.engine.gradcheck import (
+    CheckReport,
     Failure,
-    Report,
     Row,
     Slopes,
     behind,
@@ -33,7 +33,7 @@ from gradcli.engine.tensor import Tensor
 MOST = 24  # elements tried of each tensor: two backward passes for each of them
 
 
-class _Case(Slopes):
+class _SecondOrderCase(Slopes):
     """The sum of all gradients times their weights, from inputs and incoming gradients."""
 
     def __init__(self, op: Row, sample: Sample) -> None:
@@ -77,34 +77,34 @@ class _Case(Slopes):
 
     def analytic(self) -> list[Tensor | None]:
         """By a second backward pass, for each float input and each gradient that comes in."""
-        places = [*self.floats, *self.arriving]
+        variables = [*self.floats, *self.arriving]
         total = self.total(self.gradients(create_graph=True))
         if total is None or not total.requires_grad:
-            return [None] * len(places)
-        return list(autograd.grad(total, places, allow_unused=True))
+            return [None] * len(variables)
+        return list(autograd.grad(total, variables, allow_unused=True))
 
 
-def again(op: Row, sample: Sample) -> bool:
-    """Whether its gradient can be differentiated again as it is, without `composed()`."""
-    return all(step.again for step in behind(op, sample))
+def has_double_backward(op: Row, sample: Sample) -> bool:
+    """Whether its gradient can be differentiated without decomposing its ops."""
+    return all(step.double_backward_rule for step in behind(op, sample))
 
 
-def _float_names(case: _Case) -> list[str]:
+def _float_names(case: _SecondOrderCase) -> list[str]:
     pairs = zip(input_names(case.op, case.sample), case.inputs, strict=True)
     return [name for name, x in pairs if x is not None and x.is_floating_point()]
 
 
 def check(op: Row, sample: Sample) -> list[Failure]:
     """The worst element of each input, and of each gradient that comes in, whose slopes differ."""
-    with composed(not again(op, sample)):
+    with decomposed(not has_double_backward(op, sample)):
         return [*same_values(op, sample), *_slopes(op, sample)]
 
 
 def _slopes(op: Row, sample: Sample) -> list[Failure]:
-    case = _Case(op, sample)
+    case = _SecondOrderCase(op, sample)
     names = [*_float_names(case), *(f"gradient {i}" for i in range(len(case.arriving)))]
-    places = [*case.floats, *case.arriving]
-    rows = zip(names, places, case.analytic(), strict=True)
+    variables = [*case.floats, *case.arriving]
+    rows = zip(names, variables, case.analytic(), strict=True)
     failures = [
         case.failure(name, x, grad, case.rng.sample(range(x.numel()), min(MOST, x.numel())))
         for name, x, grad in rows
@@ -114,7 +114,7 @@ def _slopes(op: Row, sample: Sample) -> list[Failure]:
 
 def same_values(op: Row, sample: Sample) -> list[Failure]:
     """Where the gradients by ops are not those by the fused kernels, up to rounding."""
-    case = _Case(op, sample)
+    case = _SecondOrderCase(op, sample)
     plain, by_ops = case.gradients(create_graph=False), case.gradients(create_graph=True)
     failures = []
     for name, a, b in zip(_float_names(case), plain, by_ops, strict=True):
@@ -130,6 +130,6 @@ def same_values(op: Row, sample: Sample) -> list[Failure]:
     return failures
 
 
-def check_all(names: Sequence[str] | None = None) -> Report[Failure]:
+def check_all(names: Sequence[str] | None = None) -> CheckReport[Failure]:
     """Check the named ops, or all that have a gradient; none of these is skipped."""
     return report_on((op for op in chosen_ops(names) if op.differentiable), check)

@@ -21,7 +21,7 @@ from gradcli.errors import AutogradError, OptionTypeError
 Gradients = Sequence[Array | None]
 Versions = list[tuple[Storage, int]]
 _numbers = count()
-_recording: ContextVar[bool] = ContextVar("recording", default=True)
+_grad_enabled: ContextVar[bool] = ContextVar("grad_enabled", default=True)
 
 
 class Rule(Protocol):
@@ -36,8 +36,8 @@ class Rule(Protocol):
         """Gradients of the inputs from those of the outputs and what the node saved."""
         ...
 
-    def backward_recorded(self, node: Node, grads: Sequence[Any]) -> Sequence[Any]:
-        """The same with Tensors, by ops that are recorded for another backward pass."""
+    def backward_create_graph(self, node: Node, grads: Sequence[Any]) -> Sequence[Any]:
+        """The same with Tensors, by ops that build a graph for double backward."""
         ...
 
 
@@ -144,23 +144,23 @@ def now() -> int:
     return next(_numbers)
 
 
-# True when operations on tensors are remembered for backward.
-recording: Callable[[], bool] = _recording.get
+# Whether ops on tensors build a graph for backward.
+grad_enabled: Callable[[], bool] = _grad_enabled.get
 
 
-def run_recording(mode: bool, run: Callable[[], None]) -> None:
-    """Call a function, whose operations are remembered for backward or not."""
-    before = _recording.set(mode)
+def run_with_grad(mode: bool, run: Callable[[], None]) -> None:
+    """Call a function with gradients enabled or disabled."""
+    before = _grad_enabled.set(mode)
     try:
         run()
     finally:
-        _recording.reset(before)
+        _grad_enabled.reset(before)
 
 
 class set_grad_enabled(Block):  # noqa: N801 -- torch's name
-    """Switch remembering on or off inside a `with` block or a decorated function."""
+    """Enable or disable gradients inside a `with` block or a decorated function."""
 
-    variable = _recording
+    variable = _grad_enabled
 
     def __init__(self, mode: bool) -> None:
         if not isinstance(mode, bool):
@@ -169,7 +169,7 @@ class set_grad_enabled(Block):  # noqa: N801 -- torch's name
 
 
 class no_grad(set_grad_enabled):  # noqa: N801 -- torch's name
-    """Remember nothing: values only, no memory kept for backward.
+    """Disable gradients: ops build no graph and save nothing for backward.
 
     Decorates a function with and without brackets.
     """
@@ -183,7 +183,7 @@ class no_grad(set_grad_enabled):  # noqa: N801 -- torch's name
 
 
 class enable_grad(set_grad_enabled):  # noqa: N801 -- torch's name
-    """Remember again, inside a no_grad block."""
+    """Enable gradients inside a no_grad block."""
 
     def __init__(self) -> None:
         super().__init__(True)

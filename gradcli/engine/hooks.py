@@ -1,4 +1,4 @@
-"""Hooks of gradients: functions of the user that see what arrives at a place of the graph."""
+"""Hooks of gradients: functions of the user that see the gradient at a node of the graph."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from gradcli.wording import quantity
 
 
 class Unfit(Exception):  # noqa: N818 -- becomes a GradcliError where the argument's name is known
-    """A value that a kind does not take; `place` leads to it inside of a list, as in [2]."""
+    """A value that a kind does not take; `path` leads to it inside of a list, as in [2]."""
 
     def __init__(
         self, says: str, value: object, error: type[GradcliError] = OptionTypeError
@@ -33,12 +33,12 @@ class Unfit(Exception):  # noqa: N818 -- becomes a GradcliError where the argume
         self.says = says
         self.value = value
         self.error = error
-        self.place = ""
+        self.path = ""
 
     def refusal(self, function: str, name: str) -> GradcliError:
         """The sentence for the user."""
         return self.error(
-            f"{function}: {name}{self.place} must be {self.says}, got {format_value(self.value)}"
+            f"{function}: {name}{self.path} must be {self.says}, got {format_value(self.value)}"
         )
 
 
@@ -116,7 +116,7 @@ def _kind_of(annotation: Any) -> Kind:
     if len(members(annotation)) > 1:
         return _either([Kind.of(part) for part in inner])
     if origin is tuple and inner[-1] is not Ellipsis:
-        return _places([Kind.of(part) for part in inner])
+        return _tuple_of([Kind.of(part) for part in inner])
     if origin in _LISTS:
         return _list(Kind.of(inner[0]))
     if isinstance(origin or annotation, type):
@@ -242,7 +242,7 @@ def _bounded(kind: Kind, notes: tuple[object, ...]) -> Kind:
         try:
             number = value if type(value) in kind.quick else kind.convert(value)
         except Unfit as unfit:
-            raise unfit if unfit.place else Unfit(says, value, unfit.error) from None
+            raise unfit if unfit.path else Unfit(says, value, unfit.error) from None
         try:
             fits = all(bound.holds is None or bound.holds(number) for bound in bounds)
         except OverflowError:  # a whole number that no float holds
@@ -277,7 +277,7 @@ def _either(kinds: Sequence[Kind]) -> Kind:
             try:
                 return kind.convert(value)
             except Unfit as unfit:
-                if unfit.place:  # it is a list, of which one element does not fit
+                if unfit.path:  # it is a list, of which one element does not fit
                     nearest = unfit
                 elif unfit.error is OptionError:
                     nearest.error = OptionError
@@ -302,7 +302,7 @@ def _list(kind: Kind) -> Kind:
     return Kind(says, convert, types=lists, error=kind.error, elements=kind.quick)
 
 
-def _places(kinds: Sequence[Kind]) -> Kind:
+def _tuple_of(kinds: Sequence[Kind]) -> Kind:
     says = f"a tuple of {len(kinds)} (" + ", ".join(kind.says for kind in kinds) + ")"
 
     def convert(value: object) -> Any:
@@ -324,7 +324,7 @@ def _each(values: Sequence[object], kinds: Sequence[Kind]) -> Sequence[Any]:
         try:
             number = kind.convert(value)
         except Unfit as unfit:
-            unfit.place = f"[{i}]{unfit.place}"
+            unfit.path = f"[{i}]{unfit.path}"
             raise
         if number is not value:
             converted[i] = number

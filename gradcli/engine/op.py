@@ -12,12 +12,12 @@ from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import Any, Generic, Literal, TypeVar, overload
 
-from gradcli.engine import graph, observing, table, twice
+from gradcli.engine import double_backward, graph, observing, table
 from gradcli.engine.argument import beyond, hints_of, too_large
 from gradcli.engine.array import Array
 from gradcli.engine.autocast import autocast, rule_of
-from gradcli.engine.device import place
-from gradcli.engine.fused import composing
+from gradcli.engine.device import scope
+from gradcli.engine.fused import decomposing
 from gradcli.engine.graph import Gradients, Node
 from gradcli.engine.kind import Kind
 from gradcli.engine.sample import Sample, Shares, Wrong, with_empty
@@ -46,11 +46,11 @@ class Op(Generic[Result]):
             where that is 0 (an op whose options say how many there are).
         saves: names of inputs and outputs that the gradient needs; only those are saved.
         why: why there is no gradient, where there is none.
-        composed: the same thing written with simpler ops, for fused ones. It may also ask for
+        decomposition: the same computed by simpler ops, for fused ones. It may also ask for
             outputs that forward hides, such as what a random draw gave.
-        again: how the gradient is differentiated again: "linear" where the op is linear in its
-            float inputs, "composed" through the composed form, "own" as `gradient_graph` says.
-        rebuilt: gives inputs that are not saved but follow from what is, to the composed form on
+        double_backward_rule: how the gradient is differentiated: "linear" if the op is linear in
+            its float inputs, "decomposition" through that, "own" by the declared rule.
+        rebuilt: gives inputs that are not saved but follow from what is, to the decomposition on
             its second backward pass; from what is saved, and the options.
         variadic: the first option may be given number by number, as in `x.reshape(2, 3)`.
         shares: whose memory the results lie in; nothing said: their own.
@@ -70,8 +70,8 @@ class Op(Generic[Result]):
         samples: Sequence[Sample] = (),
         wrong: Sequence[Wrong] = (),
         why: str = "",
-        composed: Callable[..., Any] | None = None,
-        twice: Literal["", "linear", "composed"] = "",
+        decomposition: Callable[..., Any] | None = None,
+        double_backward: Literal["", "linear", "decomposition"] = "",
         rebuilt: Callable[..., dict[str, Array | None]] | None = None,
         name: str | None = None,
         formula: str = "",
@@ -86,7 +86,7 @@ class Op(Generic[Result]):
         self.samples = with_empty(samples)
         self.wrong = tuple(wrong)
         self.why = why
-        self.composed = composed
+        self.decomposition = decomposition
         self.rebuilt = rebuilt
         self.variadic = variadic
         self.shares = shares
@@ -108,10 +108,10 @@ class Op(Generic[Result]):
             for n in self.saves
         ]
         self.cast = rule_of(self.name)
-        self.again: str = twice
-        self._again: Callable[[Node, Sequence[Any]], Sequence[Any]] | None = None
-        if twice:
-            self._again = partial(_RULES[twice], self)
+        self.double_backward_rule: str = double_backward
+        self._double_backward: Callable[[Node, Sequence[Any]], Sequence[Any]] | None = None
+        if double_backward:
+            self._double_backward = partial(_RULES[double_backward], self)
 
     def gradient(self, function: Callable[..., object]) -> Callable[..., Any]:
         """Declare the gradient, as a decorator.
@@ -130,14 +130,17 @@ class Op(Generic[Result]):
         self._gradient_names = frozenset(names)
         return function
 
-    def gradient_graph(
+    def double_backward(
         self, rule: Callable[..., object], also: Sequence[str] = ()
     ) -> Callable[..., Any]:
         """Declare the gradient once more, from Tensors to Tensors, so that it has one itself.
 
         It may ask by name for what the gradient function asks for; `also` are further names.
         """
-        self.again, self._again = "own", twice.bind_rule(self, rule, also)
+        self.double_backward_rule, self._double_backward = (
+            "own",
+            double_backward.bind_rule(self, rule, also),
+        )
         return rule
 
     @cached_property
@@ -162,22 +165,24 @@ class Op(Generic[Result]):
         """Gradients of the inputs from those of the outputs and what the gradient asks for."""
         assert self._gradient is not None
         arriving = grads[0] if self.visible == 1 else tuple(grads)
-        if place.devices:
-            with place.on(place.of(grads)):
+        if scope.devices:
+            with scope.on(scope.find(grads)):
                 result = self._gradient(arriving, **saved)
         else:
             result = self._gradient(arriving, **saved)
         return result if isinstance(result, tuple) else (result,)
 
-    def backward_recorded(self, node: Node, grads: Sequence[object]) -> Sequence[Any]:
-        """The same with Tensors, recorded for another backward pass."""
-        if self._again is None:
-            cure = "compute the values under engine.composed()" if self.composed else self.why
+    def backward_create_graph(self, node: Node, grads: Sequence[object]) -> Sequence[Any]:
+        """The same with Tensors, building a graph for double backward."""
+        if self._double_backward is None:
+            cure = (
+                "compute the values under engine.decomposed()" if self.decomposition else self.why
+            )
             raise AutogradError(
-                f"{self.name}: its gradient cannot be differentiated again; "
+                f"{self.name}: its gradient cannot be differentiated; "
                 f"{cure or 'write the values with simpler ops'}"
             )
-        return self._again(node, grads)
+        return self._double_backward(node, grads)
 
     def __repr__(self) -> str:
         return f"<op {self.name}{self.signature()}>"
@@ -210,9 +215,9 @@ class Op(Generic[Result]):
         """The op on arguments that are sorted, its results on the device of its inputs."""
         if self.cast is not None:
             inputs = self.cast(inputs)
-        if not place.devices:
+        if not scope.devices:
             return self._call(inputs, options)  # type: ignore[no-any-return]
-        with place.beside(t.array for t in inputs if t is not None):
+        with scope.for_inputs(t.array for t in inputs if t is not None):
             return self._call(inputs, options)  # type: ignore[no-any-return]
 
     def _call(self, inputs: list[Tensor | None], options: dict[str, Any]) -> Any:
@@ -223,10 +228,10 @@ class Op(Generic[Result]):
             self._refuse_numbers(error, options)
             raise
         outputs = results if isinstance(results, tuple) else (results,)
-        if self.composed is not None and composing():
-            return self._composed(inputs, options, outputs)
+        if self.decomposition is not None and decomposing():
+            return self._run_decomposition(inputs, options, outputs)
         node = None
-        if self._gradient is not None and graph.recording() and _any_asks(inputs):
+        if self._gradient is not None and graph.grad_enabled() and _any_asks(inputs):
             node = self._node(parents_of(inputs), arrays, outputs, options)
         if self.visible == 1:
             y = Tensor(outputs[0]) if node is None else _tensor(outputs[0], node, 0)
@@ -247,18 +252,18 @@ class Op(Generic[Result]):
         if unfit is not None:
             raise unfit from None
 
-    def _composed(
+    def _run_decomposition(
         self, inputs: Sequence[Tensor | None], options: dict[str, object], outputs: Sequence[Array]
     ) -> Any:
-        """Run the composed form. The fused form ran before, to check the call and to draw."""
-        assert self.composed is not None
+        """Run the decomposition. The fused form ran before, to check the call and to draw."""
+        assert self.decomposition is not None
         hidden = self.outputs[self.visible :] if self.visible else ()
-        parameters = hidden and inspect.signature(self.composed).parameters
+        parameters = hidden and inspect.signature(self.decomposition).parameters
         for name, array in zip(hidden, outputs[self.visible :], strict=True):
             if name in parameters:
                 options = {**options, name: None if array is None else Tensor(array)}
         with autocast(enabled=False):
-            return self.composed(*inputs, **options)
+            return self.decomposition(*inputs, **options)
 
     def _bind(
         self, args: Sequence[Any], keywords: dict[str, Any]
@@ -362,7 +367,7 @@ def _tensor(array: Array, node: Node | None, output: int) -> Tensor:
     return Tensor(array, node=node if array.dtype.is_floating_point else None, output=output)
 
 
-_RULES: dict[str, Callable[..., Any]] = {"linear": twice.linear, "composed": twice.composed}
+_RULES = double_backward.RULES
 
 
 @overload

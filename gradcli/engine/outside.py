@@ -12,7 +12,7 @@ from typing import Any
 
 from gradcli.engine import recording
 from gradcli.engine.array import Array, writable
-from gradcli.engine.device import meta, place
+from gradcli.engine.device import meta, scope
 from gradcli.engine.dtype import float64
 from gradcli.engine.graph import no_grad
 from gradcli.engine.tensor import Tensor
@@ -63,7 +63,7 @@ def queue(
     A captured step calls it only while it is recorded: what it queues is part of the replay.
     """
     reads, writes = ([tensor.array for tensor in tensors] for tensors in (inputs, outputs))
-    device = place.of([*reads, *writes])
+    device = scope.find([*reads, *writes])
     if device is None or not device.name.startswith("cuda"):
         raise DeviceError("outside.queue: no tensor lies on a CUDA device")
     recorder = recording.current()
@@ -107,4 +107,4 @@ def run(function: Callable[[], object], inputs: Sequence[Array], outputs: Sequen
 
 def _imagined(arrays: Sequence[Array]) -> bool:
     """Whether there is nothing to compute on: what Python makes here lies on meta, or has to."""
-    return place.fresh() is meta.DEVICE or any(a.storage.device is meta.DEVICE for a in arrays)
+    return scope.current() is meta.DEVICE or any(a.storage.device is meta.DEVICE for a in arrays)

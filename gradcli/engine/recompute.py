@@ -17,7 +17,7 @@ from typing import Any
 from gradcli.engine import graph
 from gradcli.engine.autocast import autocast, autocasting
 from gradcli.engine.device.cpu import Storage
-from gradcli.engine.fused import composed, composing
+from gradcli.engine.fused import decomposed, decomposing
 from gradcli.engine.graph import Later, Leaf, Node, Versions
 from gradcli.engine.kind import Count, Kind
 from gradcli.engine.random import default_generator
@@ -47,7 +47,7 @@ def checkpoint(
     if truth.convert_argument("checkpoint", "use_reentrant", use_reentrant):
         raise OptionError("checkpoint: use_reentrant must be False; there is one kind")
     Kind.of(Callable).convert_argument("checkpoint", "function", function)
-    if not graph.recording():
+    if not graph.grad_enabled():
         return function(*args, **kwargs)
     since = graph.now()
     part = _Part(lambda: function(*args, **kwargs), preserve_rng_state)
@@ -91,7 +91,7 @@ class _Part:
     def __init__(self, function: Callable[[], object], preserve: bool) -> None:
         self._function = function
         self._random = default_generator.get_state() if preserve else None
-        self._composed = composing()
+        self._decomposed = decomposing()
         self._autocast = autocasting()
         self._names: list[str] = []
         self._watched: list[tuple[str, weakref.ref[Storage], int]] = []
@@ -99,26 +99,26 @@ class _Part:
 
     def run(self) -> Any:
         """The function, remembered."""
-        with graph.enable_grad(), composed(self._composed), autocast(enabled=self._autocast):
+        with graph.enable_grad(), decomposed(self._decomposed), autocast(enabled=self._autocast):
             return self._function()
 
     def give_up(self, nodes: list[Node]) -> None:
         """Drop what the nodes saved; watch for changes of the memory that outlives them."""
-        for place, node in enumerate(nodes):
+        for index, node in enumerate(nodes):
             self._names.append(node.name)
             for storage, version in node.versions:
                 self._watched.append((node.name, weakref.ref(storage), version))
-            node.saved, node.versions = _Again(self, place), []
+            node.saved, node.versions = _Recomputed(self, index), []
 
-    def take(self, place: int) -> tuple[Any, Versions]:
+    def take(self, index: int) -> tuple[Any, Versions]:
         """What one node saved; runs the function again if it has not been run again yet."""
         if not self._saved:
-            self._saved = [*self._run_again()]
-        saved, self._saved[place] = self._saved[place], None
+            self._saved = [*self._rerun()]
+        saved, self._saved[index] = self._saved[index], None
         assert saved is not None, "a node takes what it saves once"
         return saved
 
-    def _run_again(self) -> list[tuple[Any, Versions]]:
+    def _rerun(self) -> list[tuple[Any, Versions]]:
         for name, reference, version in self._watched:
             storage = reference()
             if storage is not None and storage.version != version:
@@ -147,16 +147,16 @@ class _Part:
                 default_generator.set_state(*now)
 
 
-class _Again(Later):
-    """What one node saved: its part gives it."""
+class _Recomputed(Later):
+    """Stands for what a node saved: recomputed by its part."""
 
-    def __init__(self, part: _Part, place: int) -> None:
+    def __init__(self, part: _Part, index: int) -> None:
         self._part = part
-        self._place = place
+        self._index = index
 
     def take(self) -> tuple[Any, Versions]:
         """Run the part again, or take what another node's run has left here."""
-        return self._part.take(self._place)
+        return self._part.take(self._index)
 
 
 def _nodes(result: object, since: int) -> list[Node]:

@@ -8,7 +8,7 @@ from gradcli.engine.tensor import Tensor
 
 
 class Sorted(NamedTuple):
-    """Values in order, and the places they had."""
+    """Values in order, and their indices before."""
 
     values: Tensor
     indices: Tensor

@@ -12,9 +12,9 @@ from gradcli.engine.shape import Shape, numel
 if TYPE_CHECKING:
     import random
 
-# Whose memory the results of an op lie in. Nothing said: their own, of which each element has a
-# place to itself. "view": that of an input, always. "repeats": so too, and an element may stand in
-# several places, as in expand. "either": an input's where that can be, otherwise their own.
+# The memory of an op's results. "": their own, each element at an offset of its own. "view": always
+# an input's. "repeats": an input's, and elements may share an offset, as in expand. "either": an
+# input's where possible, otherwise their own.
 # "input": the result is the first input, written over.
 Shares = Literal["", "view", "repeats", "either", "input"]
 

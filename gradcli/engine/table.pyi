@@ -46,7 +46,7 @@ def adaptive_avg_pool2d(input: Tensor, output_size: builtins.int | Sequence[buil
     """The mean of each window, of which there are `output_size`."""
 @overload
 def adaptive_max_pool1d(input: Tensor, output_size: builtins.int | Sequence[builtins.int | None] | None, return_indices: Literal[False]=False) -> Tensor:
-    """The largest number of each window; with return_indices also its place in its channel."""
+    """The largest number of each window; with return_indices also its index in its channel."""
 @overload
 def adaptive_max_pool1d(input: Tensor, output_size: builtins.int | Sequence[builtins.int | None] | None, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
 @overload
@@ -55,7 +55,7 @@ def adaptive_max_pool1d_with_indices(input: Tensor, output_size: builtins.int | 
     """The largest number of each window, and its index in its channel; the first of equals."""
 @overload
 def adaptive_max_pool2d(input: Tensor, output_size: builtins.int | Sequence[builtins.int | None] | None, return_indices: Literal[False]=False) -> Tensor:
-    """The largest number of each window; with return_indices also its place in its channel."""
+    """The largest number of each window; with return_indices also its index in its channel."""
 @overload
 def adaptive_max_pool2d(input: Tensor, output_size: builtins.int | Sequence[builtins.int | None] | None, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
 @overload
@@ -119,7 +119,7 @@ def argmin(x: Tensor, dim: builtins.int | None=None, keepdim: builtins.bool=Fals
 @overload
 def argmin(*, input: Tensor, dim: builtins.int | None=None, keepdim: builtins.bool=False) -> Tensor: ...
 def argsort(input: Tensor, dim: builtins.int=-1, descending: builtins.bool=False, stable: builtins.bool=True) -> Tensor:
-    """The places of the elements along `dim` in their order."""
+    """The indices of the elements along `dim` in their order."""
 def argwhere(input: Tensor) -> Tensor:
     """Places of the elements that are not 0, one a row."""
 @overload
@@ -153,7 +153,7 @@ def atleast_2d(*tensors: Tensor | Sequence[Tensor]) -> Tensor | tuple[Tensor, ..
 def atleast_3d(*tensors: Tensor | Sequence[Tensor]) -> Tensor | tuple[Tensor, ...]:
     """As they are, a vector as (1, n, 1), a matrix as (n, m, 1)."""
 def avg_pool1d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None=None, padding: builtins.int | Sequence[builtins.int]=0, ceil_mode: builtins.bool=False, count_include_pad: builtins.bool=True) -> Tensor:
-    """The sum of each window over the number of its places."""
+    """The sum of each window over the number of its elements."""
 def avg_pool2d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None=None, padding: builtins.int | Sequence[builtins.int]=0, ceil_mode: builtins.bool=False, count_include_pad: builtins.bool=True, divisor_override: builtins.int | None=None) -> Tensor:
     """The sum of each window over the number of its pixels."""
 def backward(tensors: Some, grad_tensors: Tensor | Sequence[Tensor | None] | None=None, retain_graph: builtins.bool | None=None, create_graph: builtins.bool=False, inputs: Some | None=None) -> None:
@@ -321,9 +321,9 @@ def cross_entropy(x: Tensor, target: Tensor, weight: Tensor | None=None, ignore_
 @overload
 def cross_entropy(*, input: Tensor, target: Tensor, weight: Tensor | None=None, ignore_index: builtins.int=-100, reduction: str='mean', label_smoothing: builtins.float=0.0) -> Tensor: ...
 def cummax(input: Tensor, dim: builtins.int) -> Sorted:
-    """The largest element so far along `dim`, and the place of its last occurrence; NaN wins."""
+    """The largest element so far along `dim`, and the index of its last occurrence; NaN wins."""
 def cummin(input: Tensor, dim: builtins.int) -> Sorted:
-    """The smallest element so far along `dim`, and the place of its last occurrence; NaN wins."""
+    """The smallest element so far along `dim`, and the index of its last occurrence; NaN wins."""
 def cumprod(input: Tensor, dim: builtins.int, dtype: DType | None=None) -> Tensor:
     """The product of each element and all before it along `dim`."""
 def cumprod_(input: Tensor, dim: builtins.int, dtype: DType | None=None) -> Tensor:
@@ -658,7 +658,7 @@ def kl_div(input: Tensor, target: Tensor, reduction: str='mean', log_target: bui
 def kron(input: Tensor, other: Tensor) -> Tensor:
     """Every element of the input times the whole other tensor, in blocks."""
 def kthvalue(input: Tensor, k: builtins.int, dim: builtins.int=-1, keepdim: builtins.bool=False) -> tuple[Tensor, Tensor]:
-    """The k-th smallest along `dim`, counted from 1, and its place."""
+    """The k-th smallest along `dim`, counted from 1, and its index."""
 def l1_loss(input: Tensor, target: Tensor, reduction: str='mean') -> Tensor:
     """Mean of |input - target|; the gradient where they are equal is 0."""
 @overload
@@ -804,7 +804,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     """The matrix product input @ other of the last two dimensions; the others broadcast."""
 @overload
 def max(x: Tensor) -> Tensor:
-    """The largest along `dim`, and its place."""
+    """The largest along `dim`, and its index."""
 @overload
 def max(x: Tensor, other: Tensor) -> Tensor: ...
 @overload
@@ -813,7 +813,7 @@ def max(x: Tensor, dim: OneDim, keepdim: builtins.bool=False) -> Extreme: ...
 def max(*, input: Tensor) -> Tensor: ...
 @overload
 def max_pool1d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None=None, padding: builtins.int | Sequence[builtins.int]=0, dilation: builtins.int | Sequence[builtins.int]=1, ceil_mode: builtins.bool=False, return_indices: Literal[False]=False) -> Tensor:
-    """The largest number of each window; with return_indices also its place in its channel."""
+    """The largest number of each window; with return_indices also its index in its channel."""
 @overload
 def max_pool1d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None=None, padding: builtins.int | Sequence[builtins.int]=0, dilation: builtins.int | Sequence[builtins.int]=1, ceil_mode: builtins.bool=False, *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
 @overload
@@ -822,7 +822,7 @@ def max_pool1d_with_indices(input: Tensor, kernel_size: builtins.int | Sequence[
     """The largest number of each window, and its index in its channel; the first of equals."""
 @overload
 def max_pool2d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None=None, padding: builtins.int | Sequence[builtins.int]=0, dilation: builtins.int | Sequence[builtins.int]=1, ceil_mode: builtins.bool=False, return_indices: Literal[False]=False) -> Tensor:
-    """The largest number of each window; with return_indices also its place in its channel."""
+    """The largest number of each window; with return_indices also its index in its channel."""
 @overload
 def max_pool2d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None=None, padding: builtins.int | Sequence[builtins.int]=0, dilation: builtins.int | Sequence[builtins.int]=1, ceil_mode: builtins.bool=False, *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
 @overload
@@ -841,7 +841,7 @@ def mean(x: Tensor, dim: builtins.int | Sequence[builtins.int] | None=None, keep
 def mean(*, input: Tensor, dim: builtins.int | Sequence[builtins.int] | None=None, keepdim: builtins.bool=False, dtype: DType | None=None) -> Tensor: ...
 @overload
 def median(input: Tensor, dim: None=None, keepdim: builtins.bool=False) -> Tensor:
-    """The lower of the two elements in the middle of all; or along `dim`, and its place."""
+    """The lower of the two elements in the middle of all; or along `dim`, and its index."""
 @overload
 def median(input: Tensor, dim: builtins.int, keepdim: builtins.bool=False) -> Sorted: ...
 @overload
@@ -850,7 +850,7 @@ def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: Literal['ij', 'xy']=
     """Each vector expanded over all others' dimensions, as views; 'xy' exchanges the first two."""
 @overload
 def min(x: Tensor) -> Tensor:
-    """The smallest along `dim`, and its place."""
+    """The smallest along `dim`, and its index."""
 @overload
 def min(x: Tensor, other: Tensor) -> Tensor: ...
 @overload
@@ -870,9 +870,9 @@ def mish(*, input: Tensor) -> Tensor: ...
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
     """The product of two matrices, without broadcasting."""
 def moveaxis(input: Tensor, source: builtins.int | Sequence[builtins.int], destination: builtins.int | Sequence[builtins.int]) -> Tensor:
-    """A view with the dims `source` at the places `destination`, the others in their order."""
+    """A view with the dims `source` at `destination`, the rest in order."""
 def movedim(input: Tensor, source: builtins.int | Sequence[builtins.int], destination: builtins.int | Sequence[builtins.int]) -> Tensor:
-    """A view with the dims `source` at the places `destination`, the others in their order."""
+    """A view with the dims `source` at `destination`, the rest in order."""
 def mse_loss(input: Tensor, target: Tensor, reduction: str='mean') -> Tensor:
     """Mean of (input - target) squared."""
 def msort(input: Tensor) -> Tensor:
@@ -891,7 +891,7 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str='mean')
 def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None=None, reduction: str='mean') -> Tensor:
     """Binary cross-entropy of logits, its mean over the classes in the last dimension."""
 def multinomial(input: Tensor, num_samples: builtins.int, replacement: builtins.bool=False, *, generator: Generator | None=None) -> Tensor:
-    """Places drawn from each row with probabilities in proportion to its weights."""
+    """Indices drawn from each row with probabilities in proportion to its weights."""
 def mv(input: Tensor, vec: Tensor) -> Tensor:
     """A matrix times a vector."""
 def nan_to_num(input: Tensor, nan: builtins.float | None=None, posinf: builtins.float | None=None, neginf: builtins.float | None=None) -> Tensor:
@@ -902,7 +902,7 @@ def nanmean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None=Non
     """The mean over `dim`, or over everything, of what is not NaN."""
 @overload
 def nanmedian(input: Tensor, dim: None=None, keepdim: builtins.bool=False) -> Tensor:
-    """The median of what is not NaN; or along `dim`, and its place."""
+    """The median of what is not NaN; or along `dim`, and its index."""
 @overload
 def nanmedian(input: Tensor, dim: builtins.int, keepdim: builtins.bool=False) -> Sorted: ...
 @overload
@@ -1086,7 +1086,7 @@ def roll(x: Tensor, shifts: builtins.int | Sequence[builtins.int], dims: builtin
 @overload
 def roll(*, input: Tensor, shifts: builtins.int | Sequence[builtins.int], dims: builtins.int | Sequence[builtins.int] | None=None) -> Tensor: ...
 def rot90(input: Tensor, k: builtins.int=1, dims: Sequence[builtins.int]=(0, 1)) -> Tensor:
-    """The plane of two dims turned by 90 degrees k times, from the first towards the second."""
+    """The plane of two dims rotated by 90 degrees k times, from the first towards the second."""
 def rotary_embedding(input: Tensor, cos: Tensor, sin: Tensor, *, interleaved: builtins.bool=True) -> Tensor:
     """Pairs (a, b) of each row become (a cos - b sin, a sin + b cos) (Su et al. 2021, RoFormer)."""
 @overload
@@ -1222,7 +1222,7 @@ def softsign(x: Tensor) -> Tensor:
 def softsign(*, input: Tensor) -> Tensor: ...
 @overload
 def sort(x: Tensor, dim: builtins.int=-1, descending: builtins.bool=False, stable: builtins.bool=True) -> Sorted:
-    """The elements along `dim` in order, and their places; stable, and a NaN is the largest."""
+    """The elements along `dim` in order, and their indices; stable, and a NaN is the largest."""
 @overload
 def sort(*, input: Tensor, dim: builtins.int=-1, descending: builtins.bool=False, stable: builtins.bool=True) -> Sorted: ...
 @overload
@@ -1309,7 +1309,7 @@ def to(input: Tensor, dtype: DType | Tensor | str) -> Tensor:
     """The tensor as another element type; itself where it has that type already."""
 @overload
 def topk(x: Tensor, k: builtins.int, dim: builtins.int=-1, largest: builtins.bool=True, sorted: builtins.bool=True) -> Sorted:
-    """The k largest (smallest) along `dim` in order, and their places; of equal ones the first."""
+    """The k largest (smallest) along `dim` in order, and their indices; of equal ones the first."""
 @overload
 def topk(*, input: Tensor, k: builtins.int, dim: builtins.int=-1, largest: builtins.bool=True, sorted: builtins.bool=True) -> Sorted: ...
 def trace(input: Tensor) -> Tensor:
@@ -1329,7 +1329,7 @@ def tril(*, input: Tensor, diagonal: builtins.int=0) -> Tensor: ...
 def tril_(input: Tensor, diagonal: builtins.int=0) -> Tensor:
     """The result of `tril`, written over the input."""
 def tril_indices(row: Whole, col: Whole, offset: builtins.int=0, *, device: str | None=None) -> Tensor:
-    """The places of a lower triangle of (row, col), row by row: int64 (2, count)."""
+    """The indices of a lower triangle of (row, col), row by row: int64 (2, count)."""
 def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: builtins.float=1.0, p: builtins.float=2.0, eps: builtins.float=1e-06, swap: builtins.bool=False, reduction: str='mean') -> Tensor:
     """max(0, margin + distance to positive - distance to negative) (Schroff et al. 2015)."""
 def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *, distance_function: Callable[[Tensor, Tensor], Tensor] | None=None, margin: builtins.float=1.0, swap: builtins.bool=False, reduction: str='mean') -> Tensor:
@@ -1342,7 +1342,7 @@ def triu(*, input: Tensor, diagonal: builtins.int=0) -> Tensor: ...
 def triu_(input: Tensor, diagonal: builtins.int=0) -> Tensor:
     """The result of `triu`, written over the input."""
 def triu_indices(row: Whole, col: Whole, offset: builtins.int=0, *, device: str | None=None) -> Tensor:
-    """The places of an upper triangle of (row, col), row by row: int64 (2, count)."""
+    """The indices of an upper triangle of (row, col), row by row: int64 (2, count)."""
 def true_divide(input: Tensor, other: Operand) -> Tensor:
     """The same as div without a rounding mode."""
 def true_divide_(input: Tensor, other: Operand) -> Tensor:

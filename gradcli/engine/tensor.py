@@ -366,7 +366,7 @@ _COMPARABLE: tuple[type[Any], ...] = (Tensor, Number)
 
 def refuse_recorded(name: str, *tensors: object) -> None:
     """Refuse to write in place where a gradient would be lost; torch would record it."""
-    if graph.recording() and any(isinstance(t, Tensor) and t.requires_grad for t in tensors):
+    if graph.grad_enabled() and any(isinstance(t, Tensor) and t.requires_grad for t in tensors):
         raise AutogradError(
             f"{name}: no gradient passes through writing in place; do it under engine.no_grad(), "
             "or make a new tensor, as in x = x + y"

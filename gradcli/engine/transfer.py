@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from gradcli.engine import recording
 from gradcli.engine.array import Array, empty, run
-from gradcli.engine.device import meta, place
+from gradcli.engine.device import meta, scope
 from gradcli.errors import DTypeError
 
 
-def to_device(array: Array, device: place.Device | None) -> Array:
+def to_device(array: Array, device: scope.Device | None) -> Array:
     """The elements on another device, contiguous; the array itself if they lie there."""
     here = array.storage.device
     if here is device or (device is None and here is meta.DEVICE and meta.DEVICE.blank):
@@ -17,9 +17,9 @@ def to_device(array: Array, device: place.Device | None) -> Array:
         raise DTypeError(
             f"to: float64 is for the CPU, {device.name} computes in float32; use x.float() first"
         )
-    with place.on(here):
+    with scope.on(here):
         source = array.contiguous()
-    with place.on(device):
+    with scope.on(device):
         out = empty(array.shape, array.dtype)
     if recording.current() is not None and here is None:
         run("copy", source, out)  # so that a replay moves it as well

@@ -1,4 +1,4 @@
-"""The walk back through the graph: what arrives at each place is added up and handed on.
+"""The walk back through the graph: gradients that meet are added and passed on.
 
 Nothing else adds gradients together.
 """
@@ -55,18 +55,18 @@ def seed(y: Array, gradient: Array | None, name: str = "backward") -> Array:
 
 
 class Targets:
-    """The places where a backward pass ends; it computes no other gradients.
+    """The edges where a backward pass ends; it computes no other gradients.
 
-    Nodes that are not newer than `since` are places to end at, but none to pass through.
+    Nodes that are not newer than `since` may be ends, but are not passed through.
     """
 
-    def __init__(self, roots: Iterable[Edge], places: Iterable[Edge], since: int = -1) -> None:
-        self.grads: dict[tuple[int, int], Any] = {(o.number, i): None for o, i in places}
+    def __init__(self, roots: Iterable[Edge], edges: Iterable[Edge], since: int = -1) -> None:
+        self.grads: dict[tuple[int, int], Any] = {(o.number, i): None for o, i in edges}
         self._ends = {number for number, _ in self.grads}
         self._passed = self._on_the_way([origin for origin, _ in roots], since)
 
     def _on_the_way(self, waiting: list[Node | Leaf], since: int) -> set[int]:
-        """Numbers of the nodes from whose inputs a place can be reached."""
+        """Numbers of the nodes from whose inputs an end can be reached."""
         oldest = max(since + 1, min(self._ends, default=0))
         nodes: dict[int, Node] = {}
         while waiting:
@@ -87,7 +87,7 @@ class Targets:
         return number in self._ends or number in self._passed
 
     def take(self, node: Node | Leaf, slots: Sequence[object]) -> bool:
-        """Keep what has arrived at a place; true if the way goes on behind it."""
+        """Keep what arrived at an end; true if the pass goes on behind it."""
         if node.number in self._ends:
             for output, value in enumerate(slots):
                 if (node.number, output) in self.grads:
@@ -98,7 +98,7 @@ class Targets:
 class Walk:
     """One backward pass: gradients flow from the roots, and each leaf adds up those that arrive.
 
-    Values are Arrays; a RecordedWalk goes the same way with Tensors.
+    Values are Arrays; a CreateGraphWalk does the same with Tensors.
     """
 
     def __init__(self, *, retain_graph: bool, targets: Targets | None = None) -> None:
@@ -197,8 +197,8 @@ class Walk:
             leaf.grad = grad
 
 
-class RecordedWalk(Walk):
-    """A backward pass over Tensors, which is recorded itself."""
+class CreateGraphWalk(Walk):
+    """A backward pass over Tensors, whose ops build a graph (create_graph=True)."""
 
     def begin(self, root: Edge, grad: Any) -> None:
         """Send this gradient back from one output of a node."""
@@ -212,7 +212,7 @@ class RecordedWalk(Walk):
     @staticmethod
     def through(node: Node, grads: Sequence[object]) -> Sequence[Any]:
         """Gradients of a node's inputs, by ops."""
-        return node.rule.backward_recorded(node, grads)
+        return node.rule.backward_create_graph(node, grads)
 
     def lend(self, slots: Sequence[Any]) -> None:
         """What is put into a leaf is new memory in any case."""
@@ -251,7 +251,7 @@ def _observed(
 
 
 def _array(grad: Any) -> Array | None:
-    """The Array of a gradient, which is a Tensor where backward is recorded."""
+    """The Array of a gradient, which is a Tensor with create_graph=True."""
     array: Array | None = getattr(grad, "array", grad)
     return array
 

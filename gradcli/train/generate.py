@@ -10,7 +10,7 @@ from gradcli.data.facts import DataFacts
 from gradcli.dataclass import dataclass
 from gradcli.engine import nn
 from gradcli.engine.nn.generation import WORTH_CAPTURE, cache_obstacle, generate_rows
-from gradcli.engine.nn.sampling import Sampler
+from gradcli.engine.nn.sampling import TokenSampler
 from gradcli.errors import ConfigError, DataError, DeviceError
 from gradcli.free_memory import free_memory
 from gradcli.train import precision
@@ -68,7 +68,7 @@ class Texts:
             Speller(decoder_of(facts, source), how.stop, ends) for _ in range(how.samples)
         ]
         self._settings = job.settings
-        sampler = Sampler(
+        sampler = TokenSampler(
             [
                 engine.Generator(how.seed + number, purpose="text", step=how.step)
                 for number in range(how.samples)

@@ -18,7 +18,7 @@ from gradcli.data import waiting
 from gradcli.data.augmented import Augmented, epoch_state
 from gradcli.engine import distributed, optim
 from gradcli.engine.array import copy_into
-from gradcli.engine.device import place
+from gradcli.engine.device import scope
 from gradcli.engine.distributed import ALONE
 from gradcli.engine.nn.batch_norm import BatchStatistics, collect_statistics
 from gradcli.engine.optim import clip
@@ -330,7 +330,7 @@ def _later(state: Tensor, draws: int) -> Tensor:
     """The random state after so many draws."""
     if not draws:
         return state
-    with place.on(None):  # random states stay on the host
+    with scope.on(None):  # random states stay on the host
         return state + engine.tensor([0, 0, draws])
 
 

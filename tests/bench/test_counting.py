@@ -11,7 +11,7 @@ from gradcli.bench import counting
 from gradcli.engine import recording
 from gradcli.engine.device import cpu
 from gradcli.engine.device.kernels import FACTS
-from gradcli.engine.program.chain import Step, packed
+from gradcli.engine.program.chain import Instruction, packed
 from gradcli.engine.program.record import Buffer, Call, Recording, View
 
 
@@ -121,7 +121,11 @@ def test_a_recurrent_layer_multiplies_its_state_in_each_step(kind: str, gates: i
 
 def test_a_chain_counts_each_of_its_steps() -> None:
     x = View(Buffer(4 * 6), 0, (2, 3), (3, 1), engine.float32)
-    steps = [Step("exp", (0,), 8), Step("add", (8, 0), 9), Step("relu", (9,), 5)]
+    steps = [
+        Instruction("exp", (0,), 8),
+        Instruction("add", (8, 0), 9),
+        Instruction("relu", (9,), 5),
+    ]
     chain = Call("chain", (x,), (x,), packed(steps))
     assert counting.work(chain) == (3 * 6, 2 * 4 * 6)
 

@@ -15,7 +15,7 @@ from gradcli.bench.calls import Origins, Owned, Parts, Timed
 from gradcli.bench.layers import Turn, Turns
 from gradcli.config import build, load
 from gradcli.engine.device import cpu
-from gradcli.engine.program.chain import Step, packed
+from gradcli.engine.program.chain import Instruction, packed
 from gradcli.engine.program.record import Buffer, Call, View
 from gradcli.errors import NumericsError
 
@@ -112,7 +112,7 @@ def test_what_has_become_part_of_a_call_is_named() -> None:
         made = Call(kernel, (view(8, 8), left_out, number), (view(8),), sizes)
         return Timed(made, layers.ELSEWHERE, 1.0, 0, 0)
 
-    steps = [Step("exp", (0,), 8), Step("relu", (8,), 5)]
+    steps = [Instruction("exp", (0,), 8), Instruction("relu", (8,), 5)]
     assert timed("chain", *packed(steps)).title == "chain exp relu"
     assert timed("matmul_then", cpu.KERNELS["gelu"]).title == "matmul_then gelu"
     assert timed("conv2d_forward_then", *[0] * 8, cpu.KERNELS["relu"]).title.endswith(" relu")

@@ -49,13 +49,20 @@ def test_gradcheck_of_named_ops_checks_only_these(capsys: pytest.CaptureFixture[
     assert report["failed"] == []
 
 
-def test_gradcheck_twice_checks_the_gradients_of_gradients(
+def test_gradcheck_second_order_checks_the_gradients_of_gradients(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["gradcheck", "--twice", "tanh", "argmax"]) == 0
-    assert capsys.readouterr().out == "gradcheck --twice: 1 op, 4 cases, all right\n"
-    monkeypatch.setattr(OPS["tanh"], "_again", lambda node, grads: (grads[0] * 2,))
-    assert run(["gradcheck", "--twice", "tanh"]) == 5
+    assert run(["gradcheck", "--second-order", "tanh", "argmax"]) == 0
+    assert capsys.readouterr().out == "gradcheck --second-order: 1 op, 4 cases, all right\n"
+    monkeypatch.setattr(OPS["tanh"], "_double_backward", lambda node, grads: (grads[0] * 2,))
+    assert run(["gradcheck", "--second-order", "tanh"]) == 5
+
+
+def test_the_old_name_of_second_order_works_and_warns(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["gradcheck", "--twice", "tanh"]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == "gradcheck --second-order: 1 op, 4 cases, all right\n"
+    assert printed.err == "warning: DeprecationWarning: --twice is now --second-order\n"
 
 
 def test_gradcheck_of_an_unknown_op_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
@@ -128,4 +135,4 @@ def test_gradcheck_on_a_device_that_is_not_there_is_one_sentence(
     shown = capsys.readouterr()
     assert shown.out == ""
     assert shown.err.count("device 'metal' cannot be used") == 1
-    assert run(["gradcheck", "--device", "metal", "--twice", "tanh"]) == 2
+    assert run(["gradcheck", "--device", "metal", "--second-order", "tanh"]) == 2

@@ -17,7 +17,7 @@ from gradcli.config.memory import Memory, program_memory
 from gradcli.config.room import Room
 from gradcli.data import LoadedData
 from gradcli.engine import distributed
-from gradcli.engine.device import meta, place
+from gradcli.engine.device import meta, scope
 from gradcli.engine.distributed import ALONE, Group
 from gradcli.engine.distributed.exact import width
 from gradcli.errors import ErrorGroup, OptionError
@@ -106,7 +106,7 @@ def test_a_text_and_a_shared_weight(tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text(TEXT)
     config = load(tmp_path / "config.yaml")
     gc.collect()
-    assert meta.DEVICE not in place.devices  # a plan holds no weight that others share
+    assert meta.DEVICE not in scope.devices  # a plan holds no weight that others share
     assert config.memory is not None
     assert config.memory.arena == captured(build(config))
 
@@ -133,12 +133,12 @@ def test_nothing_is_left_behind(config_file: Callable[..., Path]) -> None:
     config = load(config_file(), room=None)
     engine.manual_seed(3)
     engine.rand(2)
-    state, before = engine.get_rng_state().tolist(), list(place.devices)
+    state, before = engine.get_rng_state().tolist(), list(scope.devices)
     gc.collect()
     gc.disable()
     try:
         first = program_memory(config)
-        assert place.devices == before and meta.DEVICE.allocated == 0
+        assert scope.devices == before and meta.DEVICE.allocated == 0
     finally:
         gc.enable()
     assert engine.get_rng_state().tolist() == state

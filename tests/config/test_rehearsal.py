@@ -18,7 +18,7 @@ from gradcli.config import Config, build
 from gradcli.config.rehearsal import RunMemory, Usage, rehearse
 from gradcli.data import LoadedData, csv, files
 from gradcli.data.prepared.mapped import mappings
-from gradcli.engine.device import cpu, meta, place
+from gradcli.engine.device import cpu, meta, scope
 from gradcli.engine.device.peak import Peak
 from gradcli.engine.program.entry import Entry
 from gradcli.engine.program.replay import Program
@@ -190,11 +190,11 @@ def test_a_rehearsal_leaves_nothing_behind(config_file: Callable[..., Path]) -> 
     engine.manual_seed(3)
     engine.rand(2)
     gc.collect()
-    state, before = engine.get_rng_state().tolist(), list(place.devices)
+    state, before = engine.get_rng_state().tolist(), list(scope.devices)
     gc.disable()
     try:
         first: RunMemory = rehearse(config)
-        assert place.devices == before and meta.DEVICE.allocated == 0 and not meta.DEVICE.blank
+        assert scope.devices == before and meta.DEVICE.allocated == 0 and not meta.DEVICE.blank
     finally:
         gc.enable()
     assert engine.get_rng_state().tolist() == state and cpu.looking == []

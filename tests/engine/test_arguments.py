@@ -43,7 +43,7 @@ def calls(row: Op | Composite) -> tuple[list[Any], dict[str, Any]]:
     inputs = [make_input(one, random.Random(1), engine.float32) for one in first.inputs]
     if isinstance(row, Op):
         return inputs, dict(first.options)
-    return row.placed(inputs, first.options)
+    return row.arrange(inputs, first.options)
 
 
 def spoilt(row: Op | Composite, name: str, value: Any) -> None:
@@ -191,7 +191,7 @@ def test_checked_functions_refuse_by_their_annotations() -> None:
         (lambda: engine.ones(2).copy_(3), "copy_: source must be a Tensor, got int"),
         (lambda: engine.grad(engine.ones(2), "x"), "grad: inputs must be a Tensor"),
         (lambda: engine.set_grad_enabled("no"), "set_grad_enabled: mode must be True or False"),
-        (lambda: engine.composed(mode=1), "composed: mode must be True or False, got 1"),
+        (lambda: engine.decomposed(mode=1), "decomposed: mode must be True or False, got 1"),
         (lambda: engine.autocast(enabled="no"), "autocast: enabled must be True or False"),
         (lambda: engine.capture(3), "capture: step must be a function, got 3"),
         (lambda: engine.draw(3), "draw: outputs must be a Tensor, got 3"),

@@ -168,7 +168,7 @@ def test_a_checkpoint_runs_again_as_it_ran() -> None:
 
 def test_composed_forms_run_in_the_type_of_the_op() -> None:
     x = randn(3, 5, dtype=HALF)
-    with engine.autocast(), engine.composed():
+    with engine.autocast(), engine.decomposed():
         assert F.layer_norm(x, (5,)).dtype is SINGLE
         assert F.linear(x, randn(4, 5), randn(4)).dtype is HALF
 

@@ -13,7 +13,7 @@ from gradcli.engine.array import Array, empty, run
 from gradcli.engine.device import cpu
 from gradcli.engine.device.cpu import KERNELS
 from gradcli.engine.device.kernels import FACTS, lib
-from gradcli.engine.program.chain import Step, packed
+from gradcli.engine.program.chain import Instruction, packed
 
 # A chain is of one floating-point type: no truth values and no rows of whole numbers.
 TRUTHS = {"eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_xor"}
@@ -33,7 +33,7 @@ def bits(x: Array) -> bytes:
     return bytes(engine.Tensor(x).memoryview())
 
 
-def chained(steps: list[Step], inputs: list[Array], outputs: int) -> list[Array]:
+def chained(steps: list[Instruction], inputs: list[Array], outputs: int) -> list[Array]:
     none = empty((0,), inputs[0].dtype)
     made = [empty(inputs[0].shape, inputs[0].dtype) for _ in range(outputs)]
     tensors = [*inputs, *[none] * (5 - len(inputs)), *made, *[none] * (3 - outputs)]
@@ -54,8 +54,8 @@ def test_each_row_has_the_bits_of_its_own_call(row: str) -> None:
                     inputs[1] = normal((shape[0], 1), dtype, 9).expand(shape)
             out = empty(shape, dtype)
             run(row, *inputs, out, options=(P, Q))
-            (alone,) = chained([Step(row, tuple(range(count)), 5)], inputs, 1)
-            twice = [Step(row, tuple(range(count)), 8), Step("neg", (8,), 5)]
+            (alone,) = chained([Instruction(row, tuple(range(count)), 5)], inputs, 1)
+            twice = [Instruction(row, tuple(range(count)), 8), Instruction("neg", (8,), 5)]
             (negated,) = chained(twice, inputs, 1)
             assert bits(alone) == bits(out)
             run("neg", out, out)
@@ -68,11 +68,11 @@ def test_steps_read_outputs_and_scratch_and_their_own_options() -> None:
         cpu.set_threads(threads)
         x, y = (normal((40, 1000), engine.float32, k) for k in (0, 1))
         steps = [
-            Step("mul", (0, 1), 5),
-            Step("clamp", (5,), 8, 1),
-            Step("sub", (8, 0), 15),
-            Step("add", (15, 5), 6),
-            Step("clamp", (6,), 7),
+            Instruction("mul", (0, 1), 5),
+            Instruction("clamp", (5,), 8, 1),
+            Instruction("sub", (8, 0), 15),
+            Instruction("add", (15, 5), 6),
+            Instruction("clamp", (6,), 7),
         ]
         mul, add, clamp = (engine.Tensor(a) for a in chained(steps, [x, y], 3))
         a, b = engine.Tensor(x), engine.Tensor(y)
@@ -86,42 +86,46 @@ def test_steps_read_outputs_and_scratch_and_their_own_options() -> None:
 def test_nan_comes_through() -> None:
     x = engine.ones(1, 3000)
     x[0, 1500] = math.nan
-    steps = [Step("relu", (0,), 8), Step("tanh", (8,), 9), Step("add", (9, 0), 5)]
+    steps = [
+        Instruction("relu", (0,), 8),
+        Instruction("tanh", (8,), 9),
+        Instruction("add", (9, 0), 5),
+    ]
     (out,) = chained(steps, [x.array], 1)
     assert [i for i, v in enumerate(engine.Tensor(out).tolist()[0]) if math.isnan(v)] == [1500]
 
 
 def test_no_rows_or_no_columns_are_nothing_to_do() -> None:
     for shape in [(0, 5), (5, 0)]:
-        (out,) = chained([Step("exp", (0,), 5)], [empty(shape, engine.float32)], 1)
+        (out,) = chained([Instruction("exp", (0,), 5)], [empty(shape, engine.float32)], 1)
         assert out.shape == shape
 
 
 NONE = [0]
 
 
-def call(steps: list[Step] | list[int], **changed: Any) -> int:
+def call(steps: list[Instruction] | list[int], **changed: Any) -> int:
     made = dict.fromkeys(("a", "b", "c", "d", "e", "x", "y", "z"), NONE)
     made |= {"a": [3, 40], "b": [3, 40], "x": [3, 40]} | changed
     tensors = [t if not isinstance(t, list) else tensor(t) for t in made.values()]
-    sizes = packed(steps) if isinstance(steps[0], Step) else tuple(steps)  # type: ignore[arg-type]
+    sizes = packed(steps) if isinstance(steps[0], Instruction) else tuple(steps)  # type: ignore[arg-type]
     return status("chain", *tensors, sizes=[*sizes, *[0] * (16 - len(sizes))])
 
 
-ADD = [Step("add", (0, 1), 5)]
+ADD = [Instruction("add", (0, 1), 5)]
 
 
 def test_steps_that_hold_nothing_together_are_refused() -> None:
     assert call(ADD) == lib.GC_OK
     wrong = [
-        [Step("add", (0, 2), 5)],  # an input that is not there
-        [Step("add", (0, 5), 5)],  # an output before it is written
-        [Step("add", (0, 8), 5)],  # scratch before it is written
-        [Step("add", (0, 1), 0)],  # into an input
-        [Step("add", (0, 1), 6)],  # into an output that is not there
-        [Step("add", (0, 1), 8)],  # the output stays unwritten
-        [Step("add", (0, 1), 5, 4)],  # a fifth pair of options
-        *[[Step(name, (0,), 5)] for name in ("eq", "copy", "matmul", "chain", "sum")],
+        [Instruction("add", (0, 2), 5)],  # an input that is not there
+        [Instruction("add", (0, 5), 5)],  # an output before it is written
+        [Instruction("add", (0, 8), 5)],  # scratch before it is written
+        [Instruction("add", (0, 1), 0)],  # into an input
+        [Instruction("add", (0, 1), 6)],  # into an output that is not there
+        [Instruction("add", (0, 1), 8)],  # the output stays unwritten
+        [Instruction("add", (0, 1), 5, 4)],  # a fifth pair of options
+        *[[Instruction(name, (0,), 5)] for name in ("eq", "copy", "matmul", "chain", "sum")],
     ]
     assert {call(steps) for steps in wrong} == {lib.GC_BAD_SHAPE}
 
@@ -145,14 +149,14 @@ def test_tensors_that_do_not_fit_are_refused() -> None:
     assert call(ADD, b=tensor([3, 40], strides=[80, 2], storage=wide)) == lib.GC_BAD_SHAPE
     assert call(ADD, b=tensor([3, 40], strides=[0, 0])) == lib.GC_OK
     repeated = tensor([3, 40], strides=[1, 0])
-    assert call([Step("exp", (1,), 5)], b=repeated) == lib.GC_BAD_SHAPE
+    assert call([Instruction("exp", (1,), 5)], b=repeated) == lib.GC_BAD_SHAPE
     assert call(ADD, b=repeated) == lib.GC_OK
 
 
 def test_an_input_is_overwritten_only_when_no_later_step_reads_it() -> None:
     shared = tensor([3, 40])
-    again = [Step("exp", (0,), 5), Step("add", (5, 0), 6)]
-    before = [Step("add", (0, 0), 8), Step("add", (8, 0), 5)]
+    again = [Instruction("exp", (0,), 5), Instruction("add", (5, 0), 6)]
+    before = [Instruction("add", (0, 0), 8), Instruction("add", (8, 0), 5)]
     assert call(again, a=shared, x=shared, y=[3, 40]) == lib.GC_BAD_SHAPE
     assert call(again, a=shared, y=shared, x=[3, 40]) == lib.GC_OK
     assert call(before, a=shared, x=shared) == lib.GC_OK

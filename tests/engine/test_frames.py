@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gradcli import engine
-from gradcli.engine.device import place
+from gradcli.engine.device import scope
 
 X = engine.tensor([[1.0, 2.0, 3.0]], requires_grad=True)
 
@@ -41,6 +41,6 @@ CALLS: dict[str, tuple[Callable[[], object], int]] = {
 
 @pytest.mark.parametrize("name", CALLS)
 def test_a_call_goes_through_few_functions(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(place, "devices", [])  # of other tests
+    monkeypatch.setattr(scope, "devices", [])  # of other tests
     call, most = CALLS[name]
     assert frames(call) <= most

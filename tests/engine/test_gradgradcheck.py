@@ -27,8 +27,8 @@ def test_gradient_of_the_gradient_equals_finite_differences(op: Row, sample: Sam
 
 
 def test_every_gradient_is_made_of_ops_or_has_a_composed_form() -> None:
-    opaque = [op for op in declared_ops() if op.differentiable and not op.again]
-    assert [op.name for op in opaque if not op.composed] == []
+    opaque = [op for op in declared_ops() if op.differentiable and not op.double_backward_rule]
+    assert [op.name for op in opaque if not op.decomposition] == []
 
 
 SEVERAL = [
@@ -44,7 +44,7 @@ def slopes_of_slopes(op: Op, sample: Sample, wanted: set[int]) -> dict[int, list
     """Of the inputs at these places, all others being constants."""
     inputs = make_inputs(sample)
     leaves = {i: x.requires_grad_() for i, x in enumerate(inputs) if i in wanted and x is not None}
-    with engine.composed(bool(op.composed)):
+    with engine.decomposed(bool(op.decomposition)):
         y = call(op, sample, inputs)[0]
         first = grad((y * y * y).sum(), list(leaves.values()), create_graph=True)
     found = {}
@@ -75,18 +75,18 @@ def test_a_wrong_second_gradient_is_found() -> None:
 
     wrong = Op(forward, name="wrong", saves="x", samples=[sample((3,))])
     wrong.gradient(lambda grad, x: map_slope("sin", (), x, grad))
-    wrong.gradient_graph(lambda grad, x: grad * x.detach().cos())
+    wrong.double_backward(lambda grad, x: grad * x.detach().cos())
     assert [f.input for f in gradgradcheck.check(wrong, wrong.samples[0])] == ["x"]
-    wrong.gradient_graph(lambda grad, x: grad * x.sin())
+    wrong.double_backward(lambda grad, x: grad * x.sin())
     assert {f.input for f in gradgradcheck.check(wrong, wrong.samples[0])} == {"x", "gradient 0"}
 
 
 def test_an_op_without_a_second_gradient_says_how_to_get_one() -> None:
     x = engine.randn(5, 2, 3).requires_grad_()
     layer = nn.GRU(3, 4)
-    with pytest.raises(AutogradError, match=r"gru_steps: .* under engine.composed\(\)"):
+    with pytest.raises(AutogradError, match=r"gru_steps: .* under engine.decomposed\(\)"):
         grad(layer(x)[0].sum(), x, create_graph=True)
-    with engine.composed():
+    with engine.decomposed():
         y = layer(x)[0]
     (first,) = grad((y * y * y).sum(), x, create_graph=True)
     assert first is not None

@@ -12,7 +12,7 @@ from implied_refusals import refusals
 
 from gradcli import engine
 from gradcli.engine import Tensor, gradcheck, nn, optim
-from gradcli.engine.device import meta, place
+from gradcli.engine.device import meta, scope
 from gradcli.engine.dtype import DTYPES
 from gradcli.engine.gradcheck import Row, every_op
 from gradcli.engine.sample import Sample, Wrong
@@ -60,11 +60,11 @@ UNSEEN = {
 @pytest.fixture(autouse=True, scope="module")
 def unused() -> Any:
     """Nobody looks for the device before and after."""
-    before = list(place.devices)
+    before = list(scope.devices)
     assert meta.DEVICE not in before
     yield
     gc.collect()
-    assert place.devices == before
+    assert scope.devices == before
 
 
 def inputs_on(device: str, sample: Sample, dtype: Any) -> list[Tensor | None]:
@@ -217,11 +217,11 @@ def test_results_lie_where_the_inputs_lie() -> None:
 @pytest.mark.usefixtures("allocated")  # it collects what earlier tests left in cycles
 def test_the_device_is_in_use_as_long_as_somebody_may_look() -> None:
     with engine.device("meta"):
-        assert meta.DEVICE in place.devices
+        assert meta.DEVICE in scope.devices
         x = engine.zeros(2)
-    assert meta.DEVICE in place.devices and (x * 2).device == "meta"
+    assert meta.DEVICE in scope.devices and (x * 2).device == "meta"
     del x
-    assert meta.DEVICE not in place.devices
+    assert meta.DEVICE not in scope.devices
 
 
 def test_it_takes_no_memory(allocated: Callable[[], int]) -> None:

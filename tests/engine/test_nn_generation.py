@@ -15,7 +15,7 @@ from gradcli.engine.nn.generation import (
     generate_rows,
     window_start,
 )
-from gradcli.engine.nn.sampling import Sampler, pick
+from gradcli.engine.nn.sampling import TokenSampler, pick
 from gradcli.errors import GradcliError, NumericsError
 
 VOCAB, CONTEXT = 11, 12
@@ -135,7 +135,7 @@ def test_a_row_of_a_batch_is_what_it_is_alone(options: dict[str, Any], count: in
     model = gpt(**options).float()
 
     def rows(seeds: list[int], **how: Any) -> list[list[int]]:
-        sampler = Sampler([engine.Generator(seed) for seed in seeds], top_p=0.9)
+        sampler = TokenSampler([engine.Generator(seed) for seed in seeds], top_p=0.9)
         steps = generate_rows(model, [1, 2], count, CONTEXT, sampler, **how)
         return [list(row) for row in zip(*steps, strict=True)]
 

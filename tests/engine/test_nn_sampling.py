@@ -9,7 +9,7 @@ import pytest
 
 from gradcli import engine
 from gradcli.engine import Tensor
-from gradcli.engine.nn.sampling import Sampler, pick
+from gradcli.engine.nn.sampling import TokenSampler, pick
 from gradcli.errors import GradcliError, NumericsError
 
 WAYS: list[dict[str, Any]] = [
@@ -60,7 +60,7 @@ def test_picks_are_those_of_the_definition(
 ) -> None:
     engine.manual_seed(1)
     draws = engine.Generator(4, purpose="text")
-    sampler = Sampler([engine.Generator(4, purpose="text")], **way, captured=captured)
+    sampler = TokenSampler([engine.Generator(4, purpose="text")], **way, captured=captured)
     for _ in range(40):
         logits = some_logits(vocabulary)
         draw = 0.0
@@ -73,7 +73,7 @@ def test_of_fifty_thousand_tokens_the_same_are_picked() -> None:
     engine.manual_seed(1)
     logits = engine.randn(1, 1, 50257)
     draw = engine.rand(1, dtype=engine.float64, generator=engine.Generator(2)).item()
-    found = Sampler([engine.Generator(2)])(logits).item()
+    found = TokenSampler([engine.Generator(2)])(logits).item()
     assert found == picked_in_python(logits.flatten().tolist(), draw)
 
 
@@ -81,8 +81,8 @@ def test_of_fifty_thousand_tokens_the_same_are_picked() -> None:
 @pytest.mark.parametrize("captured", [False, True])
 def test_a_row_is_picked_as_if_it_were_alone(way: dict[str, Any], captured: bool) -> None:
     engine.manual_seed(1)
-    together = Sampler([engine.Generator(seed) for seed in range(3)], **way, captured=captured)
-    alone = [Sampler([engine.Generator(seed)], **way) for seed in range(3)]
+    together = TokenSampler([engine.Generator(seed) for seed in range(3)], **way, captured=captured)
+    alone = [TokenSampler([engine.Generator(seed)], **way) for seed in range(3)]
     for sampler in (together, *alone):
         sampler.see([1, 4])
     for _ in range(10):
@@ -93,13 +93,13 @@ def test_a_row_is_picked_as_if_it_were_alone(way: dict[str, Any], captured: bool
 
 def test_tokens_that_were_seen_are_less_likely() -> None:
     logits = engine.tensor([[[2.0, -1.0, 1.5, -1.5]]])
-    sampler = Sampler(temperature=0, repetition_penalty=2.0)
+    sampler = TokenSampler(temperature=0, repetition_penalty=2.0)
     sampler.see([0])
     assert sampler(logits).item() == 2  # of 1.0, -1.0, 1.5, -1.5
     assert sampler(logits).item() == 0  # of 1.0, -1.0, 0.75, -1.5
     below = engine.tensor([[[-1.0, -1.5]]])
-    assert Sampler(temperature=0, repetition_penalty=2.0)(below).item() == 0
-    sampler = Sampler(temperature=0, repetition_penalty=2.0)
+    assert TokenSampler(temperature=0, repetition_penalty=2.0)(below).item() == 0
+    sampler = TokenSampler(temperature=0, repetition_penalty=2.0)
     sampler.see([0])
     assert sampler(below).item() == 1  # -2.0, -1.5
 
@@ -108,7 +108,7 @@ def test_one_row_that_is_not_finite_is_refused() -> None:
     logits = engine.zeros(2, 1, 3)
     logits[1, 0, 2] = math.inf
     for captured in (False, True):
-        sampler = Sampler([None, None], captured=captured)
+        sampler = TokenSampler([None, None], captured=captured)
         for _ in range(3):
             with pytest.raises(NumericsError, match="not all finite"):
                 sampler(logits)
@@ -117,7 +117,7 @@ def test_one_row_that_is_not_finite_is_refused() -> None:
 @pytest.mark.parametrize("penalty", [0, -1.0, math.nan, math.inf])
 def test_a_penalty_that_is_none_is_refused(penalty: float) -> None:
     with pytest.raises(GradcliError, match="repetition_penalty must be above 0, got"):
-        Sampler(repetition_penalty=penalty)
+        TokenSampler(repetition_penalty=penalty)
 
 
 def test_one_pick_is_that_of_a_sampler() -> None:

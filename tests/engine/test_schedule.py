@@ -8,40 +8,42 @@ from itertools import pairwise
 import pytest
 
 from gradcli.engine.optim.schedule import (
-    Constant,
-    Cosine,
-    Exponential,
-    Linear,
-    OneCycle,
-    Plateau,
-    Polynomial,
-    Sequential,
-    Step,
+    ConstantSchedule,
+    CosineSchedule,
+    ExponentialSchedule,
+    LinearSchedule,
+    OneCycleSchedule,
+    PlateauSchedule,
+    PolynomialSchedule,
+    SequentialSchedule,
+    StepSchedule,
 )
 from gradcli.errors import OptionError
 
 ALL = [
-    Constant(total=100),
-    Step(total=100, at=[30, 60], factor=0.5),
-    Cosine(total=100, final=0.1),
-    Linear(total=100, final=0.25),
-    Polynomial(total=100, final=0.25, power=0.5),
-    Exponential(total=100, factor=0.9, every=7),
-    Cosine(total=100, final=0.1, restart=100),
+    ConstantSchedule(total=100),
+    StepSchedule(total=100, at=[30, 60], factor=0.5),
+    CosineSchedule(total=100, final=0.1),
+    LinearSchedule(total=100, final=0.25),
+    PolynomialSchedule(total=100, final=0.25, power=0.5),
+    ExponentialSchedule(total=100, factor=0.9, every=7),
+    CosineSchedule(total=100, final=0.1, restart=100),
 ]
 WARM = [
-    Constant(total=100, warmup=10),
-    Step(total=100, at=[30, 60], factor=0.5, warmup=10),
-    Cosine(total=100, final=0.1, warmup=10),
-    Linear(total=100, final=0.25, warmup=10),
-    Polynomial(total=100, final=0.25, power=2, warmup=10),
-    Exponential(total=100, factor=0.9, every=7, warmup=10),
-    Cosine(total=100, final=0.1, restart=90, warmup=10),
+    ConstantSchedule(total=100, warmup=10),
+    StepSchedule(total=100, at=[30, 60], factor=0.5, warmup=10),
+    CosineSchedule(total=100, final=0.1, warmup=10),
+    LinearSchedule(total=100, final=0.25, warmup=10),
+    PolynomialSchedule(total=100, final=0.25, power=2, warmup=10),
+    ExponentialSchedule(total=100, factor=0.9, every=7, warmup=10),
+    CosineSchedule(total=100, final=0.1, restart=90, warmup=10),
 ]
 
 
 def test_a_step_falls_at_points_or_after_every_so_many_steps():
-    assert Step(total=100, every=30, factor=0.5) == Step(total=100, at=[30, 60, 90], factor=0.5)
+    assert StepSchedule(total=100, every=30, factor=0.5) == StepSchedule(
+        total=100, at=[30, 60, 90], factor=0.5
+    )
 
 
 @pytest.mark.parametrize("schedule", WARM)
@@ -66,17 +68,17 @@ def test_after_the_warmup_it_never_rises_and_holds_past_the_end(schedule):
 
 
 def test_constant_is_1():
-    assert {Constant(total=5).factor(step) for step in range(20)} == {1.0}
+    assert {ConstantSchedule(total=5).factor(step) for step in range(20)} == {1.0}
 
 
 def test_step_multiplies_at_each_mark():
-    schedule = Step(total=10, at=[2, 5], factor=0.1)
+    schedule = StepSchedule(total=10, at=[2, 5], factor=0.1)
     expected = [1, 1, 0.1, 0.1, 0.1, 0.01, 0.01]
     assert [schedule.factor(s) for s in range(7)] == pytest.approx(expected)
 
 
 def test_cosine_follows_its_formula_to_the_final_share():
-    schedule = Cosine(total=10, final=0.2, warmup=2)
+    schedule = CosineSchedule(total=10, final=0.2, warmup=2)
     for step in range(2, 11):
         angle = math.pi * (step - 2) / 8
         assert schedule.factor(step) == pytest.approx(0.2 + 0.8 * (1 + math.cos(angle)) / 2)
@@ -84,23 +86,23 @@ def test_cosine_follows_its_formula_to_the_final_share():
 
 
 def test_linear_ends_at_the_final_share():
-    schedule = Linear(total=10, final=0.5, warmup=2)
+    schedule = LinearSchedule(total=10, final=0.5, warmup=2)
     assert schedule.factor(6) == pytest.approx(0.75)
     assert schedule.factor(10) == 0.5
 
 
 def test_a_warmup_as_long_as_the_training_only_rises():
-    for kind in (Cosine, Linear, Polynomial):
+    for kind in (CosineSchedule, LinearSchedule, PolynomialSchedule):
         schedule = kind(total=4, warmup=4)
         assert [schedule.factor(s) for s in range(4)] == [0.25, 0.5, 0.75, 1]
 
 
 def plateau(**options):
-    return Plateau(total=100, metric="val.loss", rising=False, **options)
+    return PlateauSchedule(total=100, metric="val.loss", rising=False, **options)
 
 
 def test_restarts_begin_anew_and_grow():
-    schedule = Cosine(total=100, final=0.5, restart=10, stretch=2, warmup=5)
+    schedule = CosineSchedule(total=100, final=0.5, restart=10, stretch=2, warmup=5)
     assert [schedule.factor(step) for step in (5, 15, 35, 75)] == [1, 1, 1, 1]
     assert schedule.factor(10) == pytest.approx(0.75)
     assert schedule.factor(25) == pytest.approx(0.75)
@@ -108,7 +110,7 @@ def test_restarts_begin_anew_and_grow():
 
 
 def test_one_cycle_meets_its_three_levels():
-    schedule = OneCycle(total=100, rise=0.3, start=0.1, final=0.01, warmup=0)
+    schedule = OneCycleSchedule(total=100, rise=0.3, start=0.1, final=0.01, warmup=0)
     assert schedule.factor(0) == pytest.approx(0.1)
     assert schedule.factor(29) == pytest.approx(1)
     assert schedule.factor(99) == pytest.approx(0.01)
@@ -116,14 +118,14 @@ def test_one_cycle_meets_its_three_levels():
 
 
 def test_one_cycle_begins_behind_the_warmup():
-    schedule = OneCycle(total=110, rise=0.3, start=0.1, final=0.01, warmup=10)
+    schedule = OneCycleSchedule(total=110, rise=0.3, start=0.1, final=0.01, warmup=10)
     assert schedule.factor(10) == pytest.approx(0.1)
     assert schedule.factor(39) == pytest.approx(1)
 
 
 def test_a_sequence_hands_over_with_a_count_from_0():
-    parts = (Linear(total=10, final=0.5), Cosine(total=20, warmup=4))
-    schedule = Sequential(total=30, parts=parts, at=(10,))
+    parts = (LinearSchedule(total=10, final=0.5), CosineSchedule(total=20, warmup=4))
+    schedule = SequentialSchedule(total=30, parts=parts, at=(10,))
     assert [schedule.factor(step) for step in (0, 9)] == pytest.approx([1, 0.55])
     assert [schedule.factor(step) for step in (10, 13, 14)] == pytest.approx([0.25, 1, 1])
     assert schedule.factor(30) == 0
@@ -159,25 +161,31 @@ def test_a_plateau_that_saw_nothing_has_no_best():
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (lambda: Step(total=9), "Step: needs either at, a list of points, or every, a number"),
-        (lambda: Step(total=9, at=[1], every=2), "Step: needs either at"),
-        (lambda: Cosine(total=9, restart=0), "restart must be a whole number >= 1"),
-        (lambda: Polynomial(total=9, power=0), "power must be a number > 0"),
-        (lambda: Exponential(total=9, factor=0.0), "factor must be a number > 0"),
-        (lambda: OneCycle(total=9, anneal="steps"), "'cos' or 'linear'"),
-        (lambda: OneCycle(total=9, three_phase=True, rise=0.6), "rise must be from 0 to 0.5"),
+        (
+            lambda: StepSchedule(total=9),
+            "StepSchedule: needs either at, a list of points, or every, a number",
+        ),
+        (lambda: StepSchedule(total=9, at=[1], every=2), "StepSchedule: needs either at"),
+        (lambda: CosineSchedule(total=9, restart=0), "restart must be a whole number >= 1"),
+        (lambda: PolynomialSchedule(total=9, power=0), "power must be a number > 0"),
+        (lambda: ExponentialSchedule(total=9, factor=0.0), "factor must be a number > 0"),
+        (lambda: OneCycleSchedule(total=9, anneal="steps"), "'cos' or 'linear'"),
+        (
+            lambda: OneCycleSchedule(total=9, three_phase=True, rise=0.6),
+            "rise must be from 0 to 0.5",
+        ),
         (lambda: plateau(factor=1.0), r"factor must be a number in \[0, 1\)"),
         (lambda: plateau(threshold_mode="no"), "threshold_mode must be 'rel' or 'abs'"),
         (
-            lambda: Sequential(total=9, parts=(Constant(total=9),), at=(3,)),
+            lambda: SequentialSchedule(total=9, parts=(ConstantSchedule(total=9),), at=(3,)),
             "1 part needs 0 rising steps",
         ),
-        (lambda: Constant(total=-1), "total must be a whole number >= 0"),
-        (lambda: Linear(total=3, warmup=-1), "warmup must be a whole number >= 0"),
-        (lambda: Step(total=9, at=[5, 2]), "rising"),
-        (lambda: Step(total=9, at=[2], factor=-1), "factor must be a number >= 0"),
-        (lambda: Cosine(total=9, final=math.nan), "final must be a number >= 0"),
-        (lambda: Constant(total=9).factor(-1), "a step must be 0 or more"),
+        (lambda: ConstantSchedule(total=-1), "total must be a whole number >= 0"),
+        (lambda: LinearSchedule(total=3, warmup=-1), "warmup must be a whole number >= 0"),
+        (lambda: StepSchedule(total=9, at=[5, 2]), "rising"),
+        (lambda: StepSchedule(total=9, at=[2], factor=-1), "factor must be a number >= 0"),
+        (lambda: CosineSchedule(total=9, final=math.nan), "final must be a number >= 0"),
+        (lambda: ConstantSchedule(total=9).factor(-1), "a step must be 0 or more"),
     ],
 )
 def test_impossible_schedules_are_refused(make, says):

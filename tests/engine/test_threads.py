@@ -20,7 +20,7 @@ import pytest
 from gradcli import engine
 from gradcli.engine import nn, optim
 from gradcli.engine.device import cpu
-from gradcli.engine.fused import composing
+from gradcli.engine.fused import decomposing
 from gradcli.engine.nn import functional as F
 from gradcli.engine.walk import _watching
 
@@ -169,7 +169,7 @@ BLOCKS: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
     "enable_grad": (engine.enable_grad, engine.is_grad_enabled),
     "set_grad_enabled": (lambda: engine.set_grad_enabled(False), engine.is_grad_enabled),
     "autocast": (engine.autocast, lambda: (engine.ones(2, 2) @ engine.ones(2, 2)).dtype),
-    "composed": (engine.composed, composing),
+    "decomposed": (engine.decomposed, decomposing),
     "detect_anomaly": (engine.detect_anomaly, _watching.get),
 }
 

@@ -17,7 +17,7 @@ from cuda.bindings import driver
 from scale_bench import SCALE, N, ScaleBench
 
 from gradcli.engine.device.gpu.cuda import STAGING, Cuda
-from gradcli.engine.device.gpu.driver import Driver, Place, Ready
+from gradcli.engine.device.gpu.driver import Address, Driver, Ready
 from gradcli.engine.device.gpu.source import prelude_text
 from gradcli.engine.device.gpu.staging import MOST_MARKS
 from gradcli.errors import DeviceError
@@ -73,12 +73,12 @@ def what_is_written_is_read_back() -> None:
     cuda = Cuda()
     for nbytes in (0, 1, 3, 4096, STAGING // 4 - 1, STAGING // 4 + 1, 3 * STAGING + 5):
         data = (bytes(range(251)) * (nbytes // 251 + 1))[:nbytes]
-        place = Place(cuda.allocate(nbytes + 8), 8)
-        cuda.write(place, data)
+        address = Address(cuda.allocate(nbytes + 8), 8)
+        cuda.write(address, data)
         back = bytearray(nbytes)
-        cuda.read(place, memoryview(back))
+        cuda.read(address, memoryview(back))
         assert back == data
-        cuda.free(place.handle)
+        cuda.free(address.handle)
 
 
 def data_may_change_once_it_was_written() -> None:
@@ -92,10 +92,10 @@ def many_writes_pass_through_the_ring_unmixed() -> None:
     cuda = Cuda()
     blocks = [cuda.allocate(STAGING // 8) for _ in range(20)]
     for number, block in enumerate(blocks):
-        cuda.write(Place(block, 0), bytes([number]) * (STAGING // 8))
+        cuda.write(Address(block, 0), bytes([number]) * (STAGING // 8))
     for number, block in enumerate(blocks):
         back = bytearray(STAGING // 8)
-        cuda.read(Place(block, 0), memoryview(back))
+        cuda.read(Address(block, 0), memoryview(back))
         assert back == bytes([number]) * (STAGING // 8)
 
 
@@ -109,11 +109,11 @@ def two_large_blocks_are_on_their_way_at_once() -> None:
     assert not cuda.at_work()
     blocks = [cuda.allocate(size) for _ in range(3)]
     for number, block in enumerate(blocks):
-        cuda.write(Place(block, 0), bytes([number]) * size)
+        cuda.write(Address(block, 0), bytes([number]) * size)
         assert bool(waits) is (number == 2)
     for number, block in enumerate(blocks):
         back = bytearray(size)
-        cuda.read(Place(block, 0), memoryview(back))
+        cuda.read(Address(block, 0), memoryview(back))
         assert back == bytes([number]) * size
     pinned, driver.cuMemHostAlloc = driver.cuMemHostAlloc, no_memory
     cuda.stage(4 * size)
@@ -176,7 +176,7 @@ def a_thread_without_the_context_is_refused() -> None:
 
 def memory_of_another_device_is_seen() -> None:
     bench = Bench()
-    theirs = Place(Cuda(1).allocate(4 * N), 0)
+    theirs = Address(Cuda(1).allocate(4 * N), 0)
     bench.cuda.launch(bench.scale(theirs, bench.y, 2.0))
     assert "is no memory of device 0" in refused(bench.cuda.synchronize).message
 
@@ -184,7 +184,7 @@ def memory_of_another_device_is_seen() -> None:
 def fresh_memory_holds_nan_and_copies_stay_on_the_device() -> None:
     bench = Bench()
     assert all(value != value for value in bench.floats(bench.y))
-    bench.cuda.copy(Place(bench.y.handle, 8), Place(bench.x.handle, 4), 8)
+    bench.cuda.copy(Address(bench.y.handle, 8), Address(bench.x.handle, 4), 8)
     assert bench.floats(bench.y)[2:4] == [1.0, 2.0]
 
 
@@ -193,7 +193,7 @@ def kernels_get_places_numbers_and_structs() -> None:
     bench.cuda.launch(bench.scale(bench.x, bench.y, 0.5))
     assert bench.floats(bench.y) == [0.5 * i for i in range(N)]
     shift = array("f", [3.0, *[0.0] * 20]).tobytes()
-    at = Place(bench.x.handle, 4)
+    at = Address(bench.x.handle, 4)
     bench.cuda.launch(Ready("scale", "shift", (2, 1, 1), 32, (at, bench.y, shift, 64)))
     assert bench.floats(bench.y)[:64] == [float(i + 4) for i in range(64)]
 

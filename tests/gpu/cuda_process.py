@@ -25,7 +25,7 @@ from gradcli.engine.device.gpu.source import prelude_text
 _compiled = nvrtc.compiled
 
 
-def with_host_build(name: str, source: str, architecture: str) -> nvrtc.Compiled:
+def with_host_build(name: str, source: str, architecture: str) -> nvrtc.CompiledModule:
     """What nvrtc.compiled gives, with a host build beside it."""
     folder = Path(os.environ["STANDIN_CUDA_KERNELS"])
     folder.mkdir(parents=True, exist_ok=True)

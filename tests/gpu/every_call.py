@@ -8,7 +8,7 @@ from poked_calls import poked_calls
 from gradcli.engine.device.gpu import launches
 from gradcli.engine.device.gpu.launch import LAUNCHERS
 from gradcli.engine.device.kernels import FACTS
-from gradcli.engine.kernelcheck.calls import Call
+from gradcli.engine.kernelcheck.calls import CheckedCall
 from gradcli.engine.kernelcheck.halves import halved_calls
 from gradcli.engine.kernelcheck.others import other_calls
 from gradcli.engine.kernelcheck.samples import sampled_calls
@@ -17,9 +17,9 @@ del launches  # imported to fill LAUNCHERS
 
 
 @pytest.fixture(scope="session")
-def calls() -> dict[str, list[Call]]:
+def calls() -> dict[str, list[CheckedCall]]:
     """All calls of kernels that a GPU has, by kernel."""
-    found: dict[str, list[Call]] = {}
+    found: dict[str, list[CheckedCall]] = {}
     for some in (sampled_calls(LAUNCHERS.__contains__), other_calls(LAUNCHERS.__contains__)):
         for kernel, listed in some.items():
             found.setdefault(kernel, []).extend(listed)

@@ -14,15 +14,15 @@ from host_build import HostModule, ffi
 
 from gradcli.engine.device import cpu
 from gradcli.engine.device.gpu import source as sources
-from gradcli.engine.device.gpu.driver import Place, Ready
+from gradcli.engine.device.gpu.driver import Address, Ready
 from gradcli.errors import DeviceError
 
 ORDERS = ("forward", "reverse", "scrambled")
 _MOST_QUEUED = 4096
-_KINDS = {"r": Place, "w": Place, "u": int, "i": int, "f": float, "s": bytes}
+_KINDS = {"r": Address, "w": Address, "u": int, "i": int, "f": float, "s": bytes}
 _WORDS = {
-    "r": "a place",
-    "w": "a place",
+    "r": "an address",
+    "w": "an address",
     "u": "a whole number",
     "i": "a whole number",
     "f": "a float",
@@ -111,10 +111,10 @@ class HostDriver:
         """Memory of the host."""
         return cpu.allocate(nbytes).data
 
-    def write(self, place: Place, data: bytes | memoryview) -> None:
+    def write(self, address: Address, data: bytes | memoryview) -> None:
         """Queue a copy of what `data` holds now."""
         held = bytes(data)
-        self._later(lambda: ffi.memmove(self._at(place, len(held)), held, len(held)))
+        self._later(lambda: ffi.memmove(self._at(address, len(held)), held, len(held)))
 
     def stage(self, nbytes: int) -> None:
         """Any number of writes is on its way already."""
@@ -123,21 +123,24 @@ class HostDriver:
         """Whether anything is queued."""
         return bool(self._queue)
 
-    def read(self, place: Place, into: memoryview) -> None:
+    def read(self, address: Address, into: memoryview) -> None:
         """Copy to the host, after everything queued."""
         self.synchronize()
-        ffi.memmove(into, self._at(place, into.nbytes), into.nbytes)
+        ffi.memmove(into, self._at(address, into.nbytes), into.nbytes)
 
-    def copy(self, to: Place, source: Place, nbytes: int) -> None:
+    def copy(self, to: Address, source: Address, nbytes: int) -> None:
         """Queue a copy within the device."""
         self._later(lambda: ffi.memmove(self._at(to, nbytes), self._at(source, nbytes), nbytes))
 
     @staticmethod
-    def _at(place: Place, nbytes: int) -> Any:
-        memory: HostMemory = place.handle
+    def _at(address: Address, nbytes: int) -> Any:
+        memory: HostMemory = address.handle
         assert memory.data != ffi.NULL, "this block was freed"
-        assert 0 <= place.offset <= place.offset + nbytes <= memory.nbytes, (place.offset, nbytes)
-        return ffi.cast("char *", memory.data) + place.offset
+        assert 0 <= address.offset <= address.offset + nbytes <= memory.nbytes, (
+            address.offset,
+            nbytes,
+        )
+        return ffi.cast("char *", memory.data) + address.offset
 
     # -- kernels -------------------------------------------------------------------------------
 
@@ -202,8 +205,8 @@ class HostDriver:
 
         return run
 
-    def _slot(self, arg: Place | float | bytes) -> Any:
-        if isinstance(arg, Place):
+    def _slot(self, arg: Address | float | bytes) -> Any:
+        if isinstance(arg, Address):
             return ffi.new("char **", self._at(arg, 0))
         if isinstance(arg, bytes):
             return ffi.new("char[]", arg)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 
-from gradcli.engine.device.gpu.driver import Driver, Place, Ready
+from gradcli.engine.device.gpu.driver import Address, Driver, Ready
 from gradcli.engine.device.gpu.source import prelude_text
 
 SCALE = """
@@ -28,17 +28,17 @@ class ScaleBench:
         """`faulty` is the text of a kernel that fails."""
         self._driver = driver
         driver.load("scale", prelude_text(driver.target) + SCALE + faulty)
-        self.x, self.y = (Place(driver.allocate(4 * N), 0) for _ in range(2))
+        self.x, self.y = (Address(driver.allocate(4 * N), 0) for _ in range(2))
         self.numbers = array("f", [float(i) for i in range(N)])
         driver.write(self.x, memoryview(self.numbers))
 
-    def scale(self, source: Place, to: Place, by: float, n: int = N) -> Ready:
+    def scale(self, source: Address, to: Address, by: float, n: int = N) -> Ready:
         return Ready("scale", "scale", (-(-N // 256), 1, 1), 256, (source, to, n, by))
 
     def faulty(self) -> Ready:
         return Ready("scale", "faulty", (1, 1, 1), 32, (self.x, 7))
 
-    def floats(self, place: Place) -> list[float]:
+    def floats(self, address: Address) -> list[float]:
         into = array("f", bytes(4 * N))
-        self._driver.read(place, memoryview(into))
+        self._driver.read(address, memoryview(into))
         return into.tolist()

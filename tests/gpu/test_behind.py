@@ -9,7 +9,7 @@ from host_driver import HostDriver
 from settings import SETTINGS, under
 
 from gradcli.engine.device import cpu
-from gradcli.engine.kernelcheck.calls import Call
+from gradcli.engine.kernelcheck.calls import CheckedCall
 from gradcli.engine.kernelcheck.others import other_calls
 from gradcli.engine.kernelcheck.replay import Bench, plan_of
 
@@ -22,7 +22,7 @@ def bench() -> Bench:
     return Bench(HostDriver(checked=False))
 
 
-def apart(call: Call) -> tuple[Call, Call]:
+def apart(call: CheckedCall) -> tuple[CheckedCall, CheckedCall]:
     """The product into the last tensor, and the row on it."""
     *sizes, number = call.sizes
     product = replace(

@@ -27,7 +27,7 @@ def times(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     asked: list[str] = []
     compile_text = nvrtc.compile_text
 
-    def counted(name: str, source: str, architecture: str) -> nvrtc.Compiled:
+    def counted(name: str, source: str, architecture: str) -> nvrtc.CompiledModule:
         asked.append(architecture)
         return compile_text(name, source, architecture)
 

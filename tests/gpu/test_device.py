@@ -9,7 +9,7 @@ from gradcli import engine
 from gradcli.engine import Tensor, nn, optim
 from gradcli.engine.array import run
 from gradcli.engine.device.gpu.device import GPU, DeviceTensor
-from gradcli.engine.device.gpu.driver import Place
+from gradcli.engine.device.gpu.driver import Address
 from gradcli.engine.device.gpu.launch import CallSpec
 from gradcli.engine.program.passes import PASSES
 from gradcli.errors import DeviceError, DTypeError, GradcliError, NumericsError, RangeError
@@ -39,10 +39,10 @@ def test_a_tensor_with_more_elements_than_32_bits_count_is_refused(
 ) -> None:
     there = engine.ones(1).to("cuda").array.storage.device
     assert isinstance(there, GPU)
-    wide = DeviceTensor((1 << 16, 1 << 16), strides, engine.float32, Place(None, 0))
+    wide = DeviceTensor((1 << 16, 1 << 16), strides, engine.float32, Address(None, 0))
     with pytest.raises(DeviceError, match=r"exp: a tensor of shape \(65536, 65536\) reaches over"):
         there.plan_call(CallSpec("exp", [wide, wide]))
-    small = DeviceTensor((1 << 16, 3), (3, 1), engine.float32, Place(None, 0))
+    small = DeviceTensor((1 << 16, 3), (3, 1), engine.float32, Address(None, 0))
     assert there.plan_call(CallSpec("exp", [small, small])).launches
 
 

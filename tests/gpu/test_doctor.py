@@ -17,13 +17,13 @@ from gradcli.engine.device.gpu.device import GPU
 from gradcli.engine.device.gpu.driver import Ready
 from gradcli.engine.device.gpu.entries import kernels_of
 from gradcli.engine.kernelcheck import check
-from gradcli.engine.kernelcheck.calls import Call
+from gradcli.engine.kernelcheck.calls import CheckedCall
 
 FEW = ("matmul", "sort")
 
 
 @pytest.fixture(scope="module")
-def chosen() -> list[Call]:
+def chosen() -> list[CheckedCall]:
     """What doctor chooses of all known calls."""
     return check.chosen_calls(tensor_cores=True)
 
@@ -34,14 +34,14 @@ def of_few_ops(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(devicecheck, "check_all", lambda device: whole(device, FEW))
 
 
-def of_calls(monkeypatch: pytest.MonkeyPatch, calls: Sequence[Call]) -> None:
+def of_calls(monkeypatch: pytest.MonkeyPatch, calls: Sequence[CheckedCall]) -> None:
     """Of the calls these."""
     monkeypatch.setattr(check, "chosen_calls", lambda tensor_cores: calls)
 
 
 def test_every_kernel_of_the_table_is_launched(
     gpu: GPU,  # noqa: F811
-    chosen: list[Call],
+    chosen: list[CheckedCall],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -75,7 +75,7 @@ def test_a_kernel_that_is_never_launched_lacks_in_the_count(
 
 def test_a_graph_with_other_bits_is_told(
     gpu: GPU,  # noqa: F811
-    chosen: list[Call],
+    chosen: list[CheckedCall],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     whole = HostDriver.record
@@ -94,7 +94,7 @@ def test_a_graph_with_other_bits_is_told(
 
 def test_a_wrong_number_is_told(
     gpu: GPU,  # noqa: F811
-    chosen: list[Call],
+    chosen: list[CheckedCall],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     some = [call for call in chosen if call.kernel == "sin"][:1]

@@ -14,7 +14,7 @@ from gradcli.bench import gpu_ceilings, kernels, launches, report, tables, torch
 from gradcli.bench.kernels import Item
 from gradcli.config import build, load
 from gradcli.engine.device.gpu.device import GPU
-from gradcli.engine.device.gpu.driver import Place
+from gradcli.engine.device.gpu.driver import Address
 
 CONFIG = Path(__file__).resolve().parents[2] / "configs" / "mnist.yaml"
 SMALL = ("train.batch=4", "data.split.train=16", "data.split.val=4")
@@ -36,7 +36,7 @@ def test_noted_launches_do_their_work_again(gpu: GPU) -> None:  # noqa: F811
 
 def test_work_is_repeated_until_it_is_long_enough(gpu: GPU) -> None:  # noqa: F811
     x, y = gpu.allocate(1024), gpu.allocate(1024)
-    copies = launches.copies(gpu, Place(x.handle, 0), Place(y.handle, 0), 1024)
+    copies = launches.copies(gpu, Address(x.handle, 0), Address(y.handle, 0), 1024)
     run, count = launches.long_enough(copies, 0.002)
     run()
     assert 1 < count <= launches.LONGEST

@@ -13,7 +13,7 @@ import pytest
 from host_build import COMPILER, HOST, ffi, fma_flags
 from host_driver import ORDERS, HostDriver
 
-from gradcli.engine.device.gpu.driver import Place, Ready
+from gradcli.engine.device.gpu.driver import Address, Ready
 from gradcli.engine.device.gpu.source import prelude_text
 from gradcli.errors import DeviceError
 
@@ -41,8 +41,8 @@ class Bench:
     def __init__(self, text: str, **options: Any) -> None:
         self.driver = HostDriver(**options)
         self.driver.load("m", prelude_text("cuda") + text)
-        self.x = Place(self.driver.allocate(512), 0)
-        self.k = Place(self.driver.allocate(512), 0)
+        self.x = Address(self.driver.allocate(512), 0)
+        self.k = Address(self.driver.allocate(512), 0)
         self.driver.write(self.x, struct.pack("128f", *range(128)))
         self.driver.write(self.k, struct.pack("128i", *range(128)))
 
@@ -213,7 +213,7 @@ def test_fresh_memory_is_poisoned_and_counted() -> None:
     driver = HostDriver(memory=1000)
     handle = driver.allocate(600)
     data = bytearray(600)
-    driver.read(Place(handle, 0), memoryview(data))
+    driver.read(Address(handle, 0), memoryview(data))
     assert set(data) == {0xFF}
     with pytest.raises(DeviceError, match="no memory for 600 bytes on cuda; free: 400"):
         driver.allocate(600)
@@ -237,17 +237,17 @@ def test_recorded_launches_run_again_and_again(bench: Bench) -> None:
     replay.replay()
     replay.replay()
     assert bench.floats()[:2] == (0.0, 1.0)
-    bench.driver.copy(Place(bench.x.handle, 8), bench.x, 8)
+    bench.driver.copy(Address(bench.x.handle, 8), bench.x, 8)
     assert bench.floats()[:4] == (0.0, 1.0, 0.0, 1.0)
 
 
 WRONG_ARGUMENTS = {
     "1 arguments for 2 parameters": lambda b: (b.x,),
-    "parameter 0 takes a place of 4 bytes, got 3": lambda b: (3, 128),
+    "parameter 0 takes an address of 4 bytes, got 3": lambda b: (3, 128),
     "parameter 1 takes a whole number of 4 bytes, got 1.0": lambda b: (b.x, 1.0),
     "parameter 1 takes a whole number of 4 bytes, got -1": lambda b: (b.x, -1),
     "parameter 1 takes a whole number of 4 bytes, got 4 bytes": lambda b: (b.x, b"abcd"),
-    "parameter 0 is not aligned": lambda b: (Place(b.x.handle, 2), 1),
+    "parameter 0 is not aligned": lambda b: (Address(b.x.handle, 2), 1),
 }
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import pytest
 from host_driver import ORDERS, HostDriver
 
-from gradcli.engine.device.gpu.driver import Place, Ready
+from gradcli.engine.device.gpu.driver import Address, Ready
 from gradcli.engine.device.gpu.source import prelude_text
 from gradcli.errors import DeviceError
 
@@ -63,18 +63,18 @@ class Bench:
         self.driver = HostDriver(order=order, checked=checked)
         self.driver.load("m", prelude_text("cuda") + text)
 
-    def filled(self, data: bytes) -> Place:
-        place = Place(self.driver.allocate(len(data)), 0)
-        self.driver.write(place, data)
-        return place
+    def filled(self, data: bytes) -> Address:
+        address = Address(self.driver.allocate(len(data)), 0)
+        self.driver.write(address, data)
+        return address
 
     def run(
         self, kernel: str, inputs: Sequence[bytes], made: int, *args: int, threads: int = 32
     ) -> bytes:
         """What the kernel writes of so many bytes."""
-        places = [self.filled(data) for data in inputs]
+        addresses = [self.filled(data) for data in inputs]
         out = self.filled(bytes(made))
-        ready = Ready("m", kernel, (1, 1, 1), threads, (*places, out, *args))
+        ready = Ready("m", kernel, (1, 1, 1), threads, (*addresses, out, *args))
         self.driver.launch(ready)
         data = bytearray(made)
         self.driver.read(out, memoryview(data))

@@ -12,10 +12,10 @@ from missing import CPU_ONLY, MISSING
 from settings import SETTINGS, under
 
 from gradcli.engine.device import cpu
-from gradcli.engine.device.gpu.launch import LAUNCHERS, Plan
+from gradcli.engine.device.gpu.launch import LAUNCHERS, LaunchList
 from gradcli.engine.device.gpu.source import families
 from gradcli.engine.kernelcheck import bounds
-from gradcli.engine.kernelcheck.calls import Call
+from gradcli.engine.kernelcheck.calls import CheckedCall
 from gradcli.engine.kernelcheck.reference import on_tensor_cores, reference
 from gradcli.engine.kernelcheck.replay import Bench, Outcome, difference, plan_of
 
@@ -32,7 +32,9 @@ def bench(driver: HostDriver) -> Bench:
     return Bench(driver)
 
 
-def other_orders(call: Call, driver: HostDriver, bench: Bench) -> Iterator[tuple[str, Outcome]]:
+def other_orders(
+    call: CheckedCall, driver: HostDriver, bench: Bench
+) -> Iterator[tuple[str, Outcome]]:
     """The call in other orders of its threads, which must not matter for a bit."""
     for order in ("reverse", "scrambled"):
         driver.order = order
@@ -40,10 +42,10 @@ def other_orders(call: Call, driver: HostDriver, bench: Bench) -> Iterator[tuple
     driver.order = "forward"
 
 
-def held_against_the_cpu(call: Call, driver: HostDriver, bench: Bench) -> None:
+def held_against_the_cpu(call: CheckedCall, driver: HostDriver, bench: Bench) -> None:
     """The call under every setting that changes its launches, in three orders of threads."""
     where = f"{call}, made by {call.source}"
-    seen: list[Plan] = []
+    seen: list[LaunchList] = []
     wanted_of: dict[bool, Outcome] = {}
     for setting in SETTINGS:
         with under(setting):
@@ -69,7 +71,7 @@ def held_against_the_cpu(call: Call, driver: HostDriver, bench: Bench) -> None:
 
 @pytest.mark.parametrize("kernel", sorted(LAUNCHERS))
 def test_kernel_equals_float64_on_the_cpu(
-    kernel: str, calls: dict[str, list[Call]], driver: HostDriver, bench: Bench
+    kernel: str, calls: dict[str, list[CheckedCall]], driver: HostDriver, bench: Bench
 ) -> None:
     assert calls.get(kernel), "no sample of any op calls this kernel"
     driver.order = "forward"
@@ -78,7 +80,7 @@ def test_kernel_equals_float64_on_the_cpu(
 
 
 def test_every_kernel_of_a_family_is_launched(
-    calls: dict[str, list[Call]], driver: HostDriver, bench: Bench
+    calls: dict[str, list[CheckedCall]], driver: HostDriver, bench: Bench
 ) -> None:
     launched: dict[tuple[str, str], set[str]] = {}
     there: dict[tuple[str, str], set[str]] = {}

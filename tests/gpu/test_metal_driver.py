@@ -12,7 +12,7 @@ from metal_standin import api, commands
 from scale_bench import N, ScaleBench
 
 from gradcli.engine.device.gpu import metal_replay
-from gradcli.engine.device.gpu.driver import Place, Ready
+from gradcli.engine.device.gpu.driver import Address, Ready
 from gradcli.engine.device.gpu.metal import BATCH, STAGING, Metal
 from gradcli.engine.device.gpu.metal_replay import Encoded, Indirect
 from gradcli.engine.device.gpu.staging import MOST_MARKS
@@ -65,14 +65,14 @@ def test_a_device_is_described(bench: Bench) -> None:
 @pytest.mark.parametrize("nbytes", [0, 1, 3, 4096, STAGING // 4 - 1, STAGING + 5])
 def test_what_is_written_is_read_back(bench: Bench, nbytes: int, busy: bool) -> None:
     data = (bytes(range(251)) * (nbytes // 251 + 1))[:nbytes]
-    place = Place(bench.metal.allocate(nbytes + 8), 8)
+    address = Address(bench.metal.allocate(nbytes + 8), 8)
     if busy:
         bench.metal.launch(bench.scale(bench.x, bench.y, 2.0))
-    bench.metal.write(place, data)
+    bench.metal.write(address, data)
     back = bytearray(nbytes)
-    bench.metal.read(place, memoryview(back))
+    bench.metal.read(address, memoryview(back))
     assert back == data
-    bench.metal.free(place.handle)
+    bench.metal.free(address.handle)
 
 
 def test_writes_wait_for_what_was_queued_before_them(bench: Bench) -> None:
@@ -88,11 +88,11 @@ def test_many_writes_pass_through_the_ring_unmixed(bench: Bench) -> None:
     blocks = [bench.metal.allocate(STAGING // 8) for _ in range(20)]
     bench.metal.launch(bench.scale(bench.x, bench.y, 2.0))
     for number, block in enumerate(blocks):
-        bench.metal.write(Place(block, 0), bytes([number]) * (STAGING // 8))
+        bench.metal.write(Address(block, 0), bytes([number]) * (STAGING // 8))
     for number, block in enumerate(blocks):
         assert bytes(block.view[:1]) in (b"\xff", bytes([number]))
         back = bytearray(STAGING // 8)
-        bench.metal.read(Place(block, 0), memoryview(back))
+        bench.metal.read(Address(block, 0), memoryview(back))
         assert back == bytes([number]) * (STAGING // 8)
 
 
@@ -103,7 +103,7 @@ def test_two_large_blocks_are_on_their_way_at_once(bench: Bench) -> None:
     metal.launch(bench.scale(bench.x, bench.y, 2.0))
     blocks = [metal.allocate(size) for _ in range(2)]
     for number, block in enumerate(blocks):
-        metal.write(Place(block, 0), bytes([number]) * size)
+        metal.write(Address(block, 0), bytes([number]) * size)
     assert metal.at_work()
     metal.synchronize()
     assert not metal.at_work()
@@ -127,8 +127,8 @@ def test_small_writes_keep_no_batches_that_have_run(bench: Bench) -> None:
 
 def test_fresh_memory_holds_nan_and_copies_are_made_by_words_and_bytes(bench: Bench) -> None:
     assert all(value != value for value in bench.floats(bench.y))
-    bench.metal.copy(Place(bench.y.handle, 8), Place(bench.x.handle, 4), 8)
-    bench.metal.copy(Place(bench.y.handle, 1), Place(bench.x.handle, 6), 2)
+    bench.metal.copy(Address(bench.y.handle, 8), Address(bench.x.handle, 4), 8)
+    bench.metal.copy(Address(bench.y.handle, 1), Address(bench.x.handle, 6), 2)
     back = bytearray(16)
     bench.metal.read(bench.y, memoryview(back))
     assert back == b"\xff\x80\x3f\xff\xff\xff\xff\xff" + struct.pack("2f", 1.0, 2.0)
@@ -139,7 +139,7 @@ def test_kernels_get_places_numbers_and_structs(bench: Bench) -> None:
     bench.metal.launch(bench.scale(bench.x, bench.y, 0.5))
     assert bench.floats(bench.y) == [0.5 * i for i in range(N)]
     shift = array("f", [3.0, *[0.0] * 20]).tobytes()
-    at = Place(bench.x.handle, 4)
+    at = Address(bench.x.handle, 4)
     bench.metal.launch(Ready("scale", "shift", (2, 1, 1), 32, (at, bench.y, shift, 64)))
     assert bench.floats(bench.y)[:64] == [float(i + 4) for i in range(64)]
 
@@ -256,11 +256,11 @@ def test_memory_that_a_collected_cycle_gives_away_lives_on(bench: Bench) -> None
 
     Giver()
     gc.collect()
-    place = Place(given[0], 0)
+    address = Address(given[0], 0)
     bench.metal.allocate(1 << 16)  # here the stand-in looks for what nobody has
-    bench.metal.copy(place, bench.x, 8)
+    bench.metal.copy(address, bench.x, 8)
     back = bytearray(8)
-    bench.metal.read(place, memoryview(back))
+    bench.metal.read(address, memoryview(back))
     assert struct.unpack("2f", back) == (0.0, 1.0)
 
 
@@ -297,7 +297,7 @@ def test_memory_that_queued_work_held_is_waited_for(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(api.Device, "maxBufferLength", lambda self: self.memory)
     metal = Metal()
     blocks = [metal.allocate(400_000) for _ in range(2)]
-    metal.copy(Place(blocks[0], 0), Place(blocks[1], 0), 400_000)
+    metal.copy(Address(blocks[0], 0), Address(blocks[1], 0), 400_000)
     for block in blocks:
         metal.free(block)
     metal.free(metal.allocate(900_000))

@@ -10,7 +10,7 @@ from host_driver import HostDriver
 
 from gradcli.engine.device.gpu.launch import LAUNCHERS
 from gradcli.engine.device.gpu.metal import Metal
-from gradcli.engine.kernelcheck.calls import Call
+from gradcli.engine.kernelcheck.calls import CheckedCall
 from gradcli.engine.kernelcheck.others import other_calls
 from gradcli.engine.kernelcheck.replay import Bench, Outcome
 from gradcli.engine.kernelcheck.samples import sampled_calls
@@ -20,7 +20,7 @@ MOST = 6  # calls of a kernel; tests/gpu/test_kernels.py tries all of them
 
 
 @pytest.fixture(scope="module")
-def calls() -> dict[str, list[Call]]:
+def calls() -> dict[str, list[CheckedCall]]:
     found = sampled_calls(LAUNCHERS.__contains__)
     for kernel, listed in other_calls(LAUNCHERS.__contains__).items():
         found.setdefault(kernel, []).extend(listed)
@@ -55,7 +55,7 @@ def plain(outcome: Outcome) -> list[bytes]:
 
 @pytest.mark.parametrize("kernel", sorted(LAUNCHERS))
 def test_a_kernel_gives_the_bits_of_the_host(
-    kernel: str, calls: dict[str, list[Call]], metal: Bench, host: Bench
+    kernel: str, calls: dict[str, list[CheckedCall]], metal: Bench, host: Bench
 ) -> None:
     listed = calls[kernel]
     for call in listed[:: max(1, len(listed) // MOST)]:

@@ -23,7 +23,7 @@ from gradcli.engine.device import cpu
 from gradcli.engine.device.gpu import source
 from gradcli.engine.device.gpu.launch import KernelModule
 from gradcli.engine.kernelcheck import bounds
-from gradcli.engine.kernelcheck.calls import Call
+from gradcli.engine.kernelcheck.calls import CheckedCall
 from gradcli.engine.kernelcheck.reference import reference
 from gradcli.engine.kernelcheck.replay import Bench, difference, plan_of
 from gradcli.errors import DeviceError
@@ -79,8 +79,8 @@ class Trial:
     """What a mutant is tried on."""
 
     mutant: Mutant
-    first: list[Call] = field(default_factory=list)  # a few of each kernel
-    rest: list[Call] = field(default_factory=list)
+    first: list[CheckedCall] = field(default_factory=list)  # a few of each kernel
+    rest: list[CheckedCall] = field(default_factory=list)
 
     def caught(self) -> str:
         """How a test notices, empty where none does."""
@@ -103,7 +103,7 @@ class Trial:
         return ""
 
     @staticmethod
-    def _by(bench: MutantBench, calls: Sequence[Call]) -> str:
+    def _by(bench: MutantBench, calls: Sequence[CheckedCall]) -> str:
         for call in calls:
             plan = plan_of(call)
             bound = bounds.bound(call.kernel, {one.module.family for one in plan.launches})
@@ -129,9 +129,9 @@ def chosen() -> list[Mutant]:
     return sorted(every, key=lambda mutant: mutant.rank)[:SAMPLED]
 
 
-def by_family(calls: dict[str, list[Call]]) -> dict[str, dict[str, list[Call]]]:
+def by_family(calls: dict[str, list[CheckedCall]]) -> dict[str, dict[str, list[CheckedCall]]]:
     """Calls by the families of kernels that run them, and by kernel."""
-    found: dict[str, dict[str, list[Call]]] = {}
+    found: dict[str, dict[str, list[CheckedCall]]] = {}
     for kernel, listed in calls.items():
         for call in listed:
             families = {one.module.family for one in plan_of(call).launches}
@@ -140,7 +140,7 @@ def by_family(calls: dict[str, list[Call]]) -> dict[str, dict[str, list[Call]]]:
     return found
 
 
-def spread(calls: Sequence[Call], count: int) -> list[Call]:
+def spread(calls: Sequence[CheckedCall], count: int) -> list[CheckedCall]:
     """Some of the calls, from small ones to large ones."""
     ordered = sorted(calls, key=lambda call: sum(len(block.data) for block in call.blocks))
     step = max(1, len(ordered) // count)
@@ -157,7 +157,7 @@ def planted() -> list[Mutant]:
     return found
 
 
-def trials(calls: dict[str, list[Call]], mutants: Sequence[Mutant]) -> Iterator[Trial]:
+def trials(calls: dict[str, list[CheckedCall]], mutants: Sequence[Mutant]) -> Iterator[Trial]:
     """What each mutant is tried on: a few calls of each kernel that its file is a part of first."""
     families = by_family(calls)
     for mutant in mutants:
@@ -242,7 +242,7 @@ def survivors(waiting: list[Trial]) -> list[str]:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are copied")
-def test_mutants_are_caught(calls: dict[str, list[Call]]) -> None:
+def test_mutants_are_caught(calls: dict[str, list[CheckedCall]]) -> None:
     mutants = chosen()
     found = survivors(list(trials(calls, mutants)))
     shown = "\n".join(found)
@@ -252,7 +252,7 @@ def test_mutants_are_caught(calls: dict[str, list[Call]]) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are copied")
-def test_planted_errors_are_caught(calls: dict[str, list[Call]]) -> None:
+def test_planted_errors_are_caught(calls: dict[str, list[CheckedCall]]) -> None:
     assert survivors(list(trials(calls, planted()))) == []
 
 

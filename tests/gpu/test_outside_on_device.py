@@ -82,10 +82,10 @@ def test_a_sum_over_ranks_takes_rows_of_a_device(gpu: GPU) -> None:
     fetched: list[str] = []
     fetch = gpu.driver.read
 
-    def read(place: Any, into: memoryview) -> None:
+    def read(address: Any, into: memoryview) -> None:
         if into.nbytes == 24:
-            fetched.append(place.handle)
-        fetch(place, into)
+            fetched.append(address.handle)
+        fetch(address, into)
 
     def step(x: Any) -> Any:
         one.source[0].copy_(x * 2)

@@ -8,7 +8,7 @@ import pytest
 from host_driver import HostDriver
 
 from gradcli.engine.device.gpu import tiles
-from gradcli.engine.device.gpu.launch import Plan
+from gradcli.engine.device.gpu.launch import LaunchList
 from gradcli.engine.device.gpu.tiles import (
     FEW_BLOCKS,
     SKINNY,
@@ -20,7 +20,7 @@ from gradcli.engine.device.gpu.tiles import (
     tensor_cut,
 )
 from gradcli.engine.kernelcheck import bounds
-from gradcli.engine.kernelcheck.calls import Call
+from gradcli.engine.kernelcheck.calls import CheckedCall
 from gradcli.engine.kernelcheck.others import other_calls
 from gradcli.engine.kernelcheck.reference import on_tensor_cores, reference
 from gradcli.engine.kernelcheck.replay import Bench, difference, plan_of
@@ -36,9 +36,9 @@ def bench() -> Bench:
 
 
 @pytest.fixture(scope="module")
-def calls() -> list[Call]:
+def calls() -> list[CheckedCall]:
     """Some calls of each kernel, the largest of them."""
-    found: list[Call] = []
+    found: list[CheckedCall] = []
     for some in (sampled_calls(PRODUCTS.__contains__), other_calls(PRODUCTS.__contains__)):
         for listed in some.values():
             by_size = sorted(listed, key=lambda call: sum(len(b.data) for b in call.blocks))
@@ -46,7 +46,7 @@ def calls() -> list[Call]:
     return found
 
 
-def tiled(plan: Plan) -> bool:
+def tiled(plan: LaunchList) -> bool:
     """In tiles, and not in pieces, which would be other ones for other tiles."""
     kernels = [launch.kernel for launch in plan.launches]
     return len(kernels) == 1 and kernels[0].split("_")[-2] in {tile.name for tile in TILES}
@@ -54,7 +54,7 @@ def tiled(plan: Plan) -> bool:
 
 @pytest.mark.parametrize("tile", TILES, ids=lambda tile: tile.name)
 def test_every_tile_gives_the_same_bits(
-    tile: Tile, calls: list[Call], bench: Bench, monkeypatch: pytest.MonkeyPatch
+    tile: Tile, calls: list[CheckedCall], bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tried = set()
     for call in calls:
@@ -77,7 +77,7 @@ def test_every_tile_gives_the_same_bits(
 
 @pytest.mark.parametrize("tile", TENSOR_TILES, ids=lambda tile: tile.name)
 def test_every_tile_of_tensor_cores_gives_the_same_bits(
-    tile: Tile, calls: list[Call], bench: Bench, monkeypatch: pytest.MonkeyPatch
+    tile: Tile, calls: list[CheckedCall], bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tried = set()
     for call in calls:

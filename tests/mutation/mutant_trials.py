@@ -22,7 +22,7 @@ PATIENCE = 120.0  # seconds without a word: a test hangs
 SILENT = "hangs"
 # The tests of what has no folder in tests/engine/ops, by the folder or file of the C text.
 ENGINE = {
-    "elementwise": "test_chain test_maths test_composed",
+    "elementwise": "test_chain test_maths test_decomposed",
     "norm": "ops/loss test_nn_layers",
     "optim": "test_optim test_optim_formulas",
     "random": "test_random test_draw",

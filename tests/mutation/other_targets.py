@@ -70,17 +70,17 @@ SCHEDULERS: dict[str, MakeArguments] = {
     "ChainedScheduler": lambda: [[lr_scheduler.StepLR(sgd(), 2)]],
 }
 SCHEDULES: dict[str, dict[str, Any]] = {
-    "Constant": {"total": 10, "warmup": 2},
-    "Step": {"total": 10, "at": (3, 6), "factor": 0.1},
-    "Cosine": {"total": 10, "warmup": 2, "final": 0.1, "restart": 3, "stretch": 2},
-    "Linear": {"total": 10, "final": 0.1},
-    "Polynomial": {"total": 10, "final": 0.1, "power": 2.0},
-    "Exponential": {"total": 10, "factor": 0.9, "every": 2},
-    "OneCycle": {"total": 10, "rise": 0.3},
-    "Plateau": {"total": 10, "metric": "loss", "rising": False, "factor": 0.5},
-    "Sequential": {
+    "ConstantSchedule": {"total": 10, "warmup": 2},
+    "StepSchedule": {"total": 10, "at": (3, 6), "factor": 0.1},
+    "CosineSchedule": {"total": 10, "warmup": 2, "final": 0.1, "restart": 3, "stretch": 2},
+    "LinearSchedule": {"total": 10, "final": 0.1},
+    "PolynomialSchedule": {"total": 10, "final": 0.1, "power": 2.0},
+    "ExponentialSchedule": {"total": 10, "factor": 0.9, "every": 2},
+    "OneCycleSchedule": {"total": 10, "rise": 0.3},
+    "PlateauSchedule": {"total": 10, "metric": "loss", "rising": False, "factor": 0.5},
+    "SequentialSchedule": {
         "total": 10,
-        "parts": (schedule.Constant(total=5), schedule.Linear(total=5)),
+        "parts": (schedule.ConstantSchedule(total=5), schedule.LinearSchedule(total=5)),
         "at": (5,),
     },
 }
@@ -108,7 +108,7 @@ ENGINE: dict[str, MakeArguments] = {
     "autocast": lambda: ["cpu", engine.bfloat16, True, True],
     "checkpoint": lambda: [nn.Linear(3, 3), engine.rand(2, 3).requires_grad_()],
     "checkpoint_sequential": lambda: [[nn.Linear(3, 3), nn.ReLU()], 2, engine.rand(2, 3)],
-    "composed": lambda: [True],
+    "decomposed": lambda: [True],
     "draw": lambda: graph()[:1],
     "empty": lambda: [2, 3],
     "full": lambda: [(2, 3), 0.5],

@@ -109,7 +109,7 @@ def _arguments(row: Row, sample: Sample) -> Callable[[], Arguments]:
             inputs = [_wanting(x) for x in inputs]
         if isinstance(row, Op):
             return list(inputs), dict(sample.options)
-        return row.placed(inputs, dict(sample.options))
+        return row.arrange(inputs, dict(sample.options))
 
     return make
 

@@ -287,7 +287,7 @@ def test_values_and_gradients(agree, op, sample, dtype):
         if x is not None and x.grad is not None and (op.name, name) not in CONSTANTS
     ]
     options = {name: translated(option) for name, option in sample.options.items()}
-    args, named = (partners, options) if isinstance(op, Op) else op.placed(partners, options)
+    args, named = (partners, options) if isinstance(op, Op) else op.arrange(partners, options)
     try:
         expected = in_torch(op.name)(*args, **named)
     except RuntimeError as error:

@@ -71,7 +71,7 @@ def expected(op, sample, inputs):
     if op.name in ALONE:
         return None
     options = {name: translated(option) for name, option in sample.options.items()}
-    args, named = (inputs, options) if isinstance(op, Op) else op.placed(inputs, options)
+    args, named = (inputs, options) if isinstance(op, Op) else op.arrange(inputs, options)
     try:
         made = in_torch(op.name)(*args, **named)
     except (RuntimeError, TypeError, ValueError, IndexError):

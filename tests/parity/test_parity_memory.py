@@ -81,7 +81,7 @@ def their_call(op, sample, inputs):
     """What torch gives."""
     options = {name: translated(option) for name, option in sample.options.items()}
     options.pop("draw", None)
-    args, named = (inputs, options) if isinstance(op, Op) else op.placed(inputs, options)
+    args, named = (inputs, options) if isinstance(op, Op) else op.arrange(inputs, options)
     call = SPELLED.get(op.name) or in_torch(op.name)
     return [y for y in as_list(call(*args, **named)) if isinstance(y, torch.Tensor)]
 

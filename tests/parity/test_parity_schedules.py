@@ -222,19 +222,19 @@ def test_schedules_of_configs_are_torchs_over_200_steps(agree):
     """factor(step) is what torch's scheduler multiplies the rate by after `step` steps."""
     one_cycle = {"max_lr": 0.5, "total_steps": STEPS, "cycle_momentum": False}
     pairs = [
-        (schedule.Step(total=STEPS, at=[5, 12], factor=0.3), "MultiStepLR", ([5, 12], 0.3)),
-        (schedule.Exponential(total=STEPS, factor=0.9), "ExponentialLR", (0.9,)),
-        (schedule.Polynomial(total=STEPS, power=2), "PolynomialLR", (STEPS, 2)),
-        (schedule.Cosine(total=STEPS, final=0.1), "CosineAnnealingLR", (STEPS, 0.05)),
+        (schedule.StepSchedule(total=STEPS, at=[5, 12], factor=0.3), "MultiStepLR", ([5, 12], 0.3)),
+        (schedule.ExponentialSchedule(total=STEPS, factor=0.9), "ExponentialLR", (0.9,)),
+        (schedule.PolynomialSchedule(total=STEPS, power=2), "PolynomialLR", (STEPS, 2)),
+        (schedule.CosineSchedule(total=STEPS, final=0.1), "CosineAnnealingLR", (STEPS, 0.05)),
         (
-            schedule.Cosine(total=STEPS, final=0.2, restart=25, stretch=2),
+            schedule.CosineSchedule(total=STEPS, final=0.2, restart=25, stretch=2),
             "CosineAnnealingWarmRestarts",
             (25, 2, 0.1),
         ),
-        (schedule.Linear(total=STEPS, final=0.1), "LinearLR", (1.0, 0.1, STEPS)),
-        (schedule.OneCycle(total=STEPS), "OneCycleLR", one_cycle),
+        (schedule.LinearSchedule(total=STEPS, final=0.1), "LinearLR", (1.0, 0.1, STEPS)),
+        (schedule.OneCycleSchedule(total=STEPS), "OneCycleLR", one_cycle),
         (
-            schedule.OneCycle(total=STEPS, three_phase=True, rise=0.4, anneal="linear"),
+            schedule.OneCycleSchedule(total=STEPS, three_phase=True, rise=0.4, anneal="linear"),
             "OneCycleLR",
             {**one_cycle, "three_phase": True, "pct_start": 0.4, "anneal_strategy": "linear"},
         ),

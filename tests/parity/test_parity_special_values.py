@@ -80,7 +80,7 @@ def in_torch_at(case, inputs, twice, weights=weights_like):
     chosen = [inputs[i].requires_grad_() for i in flowing(case) if case.op.differentiable]
     options = {name: translated(option) for name, option in case.sample.options.items()}
     op = case.op
-    args, named = (inputs, options) if isinstance(op, Op) else op.placed(inputs, options)
+    args, named = (inputs, options) if isinstance(op, Op) else op.arrange(inputs, options)
     made = in_torch(op.name)(*args, **named)
     made = made if isinstance(made, (tuple, list)) else (made,)
     outputs = [y for y in made if isinstance(y, torch.Tensor)]
@@ -138,7 +138,7 @@ def tried_in_ours(case, twice):
 def wrong_parts(case, dtype):
     """Which of PARTS agree with torch in neither type."""
     twice = dtype is torch.float64 and case.kind in AGAIN and case.op.differentiable
-    twice = twice and gradgradcheck.again(case.op, case.sample)
+    twice = twice and gradgradcheck.has_double_backward(case.op, case.sample)
     numbers = [None if x is None else theirs(x).clone() for x in case.inputs]
     wide = [x.double() if x is not None and x.is_floating_point() else x for x in numbers]
     found, exact = tried_in_ours(case, twice), tried_in_torch(case, wide, twice)

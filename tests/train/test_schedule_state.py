@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tiny import Silent, go_on, only_run, records, tiny_job, train
 
-from gradcli.engine.optim.schedule import Plateau
+from gradcli.engine.optim.schedule import PlateauSchedule
 from gradcli.train import checkpoint
 from gradcli.train.directory import find_checkpoint
 
@@ -34,7 +34,7 @@ def test_a_plateau_goes_on_where_it_stood(tmp_path, step) -> None:
 
     def job():
         # A figure must fall by a tenth to count, so that the rate falls at nearly each evaluation.
-        plateau = Plateau(
+        plateau = PlateauSchedule(
             total=18, metric="val.loss", rising=False, factor=0.5, patience=0, threshold=0.1
         )
         return tiny_job(settings=settings, schedule=plateau)

@@ -9,9 +9,9 @@ from threading import get_ident
 from typing import Any, Self, TypeVar, cast
 
 from gradcli.devices import META, name_of, parsed
-from gradcli.engine.device import meta, place
+from gradcli.engine.device import meta, scope
 from gradcli.engine.device.gpu import opened
-from gradcli.engine.device.place import Device
+from gradcli.engine.device.scope import Device
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -52,11 +52,11 @@ class device(str):  # noqa: N801 -- torch's name
 
     def __enter__(self) -> Self:
         there = device_named(self, "device")
-        self._entered.setdefault(get_ident(), []).append((there, place.enter(there)))
+        self._entered.setdefault(get_ident(), []).append((there, scope.enter(there)))
         return self
 
     def __exit__(self, *_: object) -> None:
-        place.leave(*self._entered[get_ident()].pop())
+        scope.leave(*self._entered[get_ident()].pop())
 
 
 def chosen_by_device(function: F) -> F:
@@ -67,7 +67,7 @@ def chosen_by_device(function: F) -> F:
         name = arguments.get("device")
         if name is None:
             return function(*args, **arguments)
-        with place.on(device_named(name, function.__name__)):
+        with scope.on(device_named(name, function.__name__)):
             return function(*args, **arguments)
 
     return cast(F, there)

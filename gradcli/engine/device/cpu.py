@@ -176,7 +176,7 @@ def address(storage: Storage) -> int:
     return int(ffi.cast("intptr_t", storage.data))
 
 
-def place(storage: Storage, offset: int) -> Any:
+def pointer_to(storage: Storage, offset: int) -> Any:
     """A pointer to a byte of a block."""
     return ffi.cast("char *", storage.data) + offset
 

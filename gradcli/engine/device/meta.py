@@ -17,10 +17,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from gradcli import devices
-from gradcli.engine.device import cpu, place
+from gradcli.engine.device import cpu, scope
 from gradcli.engine.device.cpu import Storage
-from gradcli.engine.device.place import Located
 from gradcli.engine.device.program import plan_call
+from gradcli.engine.device.scope import DeviceArray
 from gradcli.engine.shape import numel
 from gradcli.errors import DeviceError
 
@@ -43,7 +43,7 @@ class Imagined(Storage):
         self.resident = 0 if mapped else nbytes
         device.allocated += self.resident
         device.mapped += nbytes - self.resident
-        place.register(device)
+        scope.register(device)
         for look in cpu.looking:
             look()
 
@@ -77,7 +77,7 @@ class Meta:
         self.allocated = 0
         self.mapped = 0
         self.blank = False
-        self.uses = place.devices
+        self.uses = scope.devices
         self._next = _FIRST
 
     @property
@@ -96,7 +96,11 @@ class Meta:
         return Imagined(self, nbytes, address, mapped=mapped)
 
     def run(
-        self, kernel: str, arrays: Sequence[Located], sizes: Sequence[int], options: Sequence[float]
+        self,
+        kernel: str,
+        arrays: Sequence[DeviceArray],
+        sizes: Sequence[int],
+        options: Sequence[float],
     ) -> None:
         """Refuse what the CPU refuses of a call before it computes; and that is all."""
         plan_call(kernel, arrays, sizes, options)
@@ -110,7 +114,7 @@ class Meta:
             "(by item, tolist, or an op whose result depends on them); make it on another device"
         )
 
-    def elements(self, array: Located) -> bytes:
+    def elements(self, array: DeviceArray) -> bytes:
         """There are none."""
         return self.read(array.storage, 0, numel(array.shape) * array.dtype.size)
 

@@ -9,7 +9,7 @@ from gradcli.dataclass import dataclass
 from gradcli.engine.device import cpu
 from gradcli.engine.device.cpu import ERRORS_OF_VALUES, Storage
 from gradcli.engine.device.kernels import ffi, lib
-from gradcli.engine.device.place import Located
+from gradcli.engine.device.scope import DeviceArray
 from gradcli.engine.dtype import DType, float32
 from gradcli.engine.shape import Shape
 from gradcli.errors import DeviceError, GradcliError
@@ -78,7 +78,7 @@ Growth = tuple[int, int, int, int, int]  # the fields of gc_growth, see call.h
 
 def plan_call(
     kernel: str,
-    arrays: Sequence[Located],
+    arrays: Sequence[DeviceArray],
     sizes: Sequence[int],
     options: Sequence[float],
     *,
@@ -183,16 +183,16 @@ class Compiled:
         self._growths: tuple[Any, int] = ffi.NULL, 0
 
     def grow(self, growths: Sequence[Growth]) -> None:
-        """From now on these numbers of its calls depend on the place of a step."""
+        """From now on these numbers of its calls depend on the position of a step."""
         self._growths = ffi.new("gc_growth[]", list(growths) or 1), len(growths)
 
-    def move_to(self, place: int) -> None:
-        """Let the replays that follow be of steps at this place."""
-        if lib.gc_move_to(self._program, *self._growths, place, self._error):
+    def move_to(self, position: int) -> None:
+        """Let the replays that follow be of steps at this position."""
+        if lib.gc_move_to(self._program, *self._growths, position, self._error):
             raise self._refusal(self._error)
 
     def replay(
-        self, first: int, steps: int, feeds: Transfers, takes: Transfers
+        self, first: int, steps: int, inputs: Transfers, outputs: Transfers
     ) -> tuple[int, GradcliError | None]:
         """Run so many steps; gives how many ran to their end, and why the next one did not.
 
@@ -202,10 +202,10 @@ class Compiled:
             self._program,
             first,
             steps,
-            feeds.structs,
-            feeds.count,
-            takes.structs,
-            takes.count,
+            inputs.structs,
+            inputs.count,
+            outputs.structs,
+            outputs.count,
             self._steps_done,
             self._error,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gradcli.engine import outside
-from gradcli.engine.device import place
+from gradcli.engine.device import scope
 from gradcli.engine.distributed import exact, tree
 from gradcli.engine.distributed.group import Group
 from gradcli.engine.distributed.nccl import Communicator, Piece
@@ -45,7 +45,7 @@ class GPUSum:
             receives.append(Piece(rank, table[node]))
         begin = group.rank * width
         share = exact.stretch(self._whole.array, begin, begin + many)
-        with place.on(source.array.storage.device):
+        with scope.on(source.array.storage.device):
             self._additions = exact.additions({Run(0, parts): share}, table)
         self._exchange = gpus.exchange(sends, receives)
         whole = self._whole.array

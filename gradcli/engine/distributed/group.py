@@ -225,15 +225,15 @@ class Group(ABC):
                 f"nothing from {self._list(ranks)} for {self.note_seconds:g} s; "
                 f"after {self.timeout:g} s the others end"
             )
-        self.note(f"{self._place(what)}: {text}")
+        self.note(f"{self._location(what)}: {text}")
 
     def _error_of(self, ranks: set[int], seconds: float, what: str) -> LostRankError:
         """The error that names who does not even answer, or else those that this rank waits for."""
-        place = self._place(what)
+        location = self._location(what)
         if seconds < self.timeout / 2:  # others have called out already, and were right
             return LostRankError(
                 f"{self.names[self.rank]} came too late to ",
-                place,
+                location,
                 f": others had waited for {self.timeout:g} s",
             )
         began = time.perf_counter()
@@ -243,10 +243,10 @@ class Group(ABC):
             time.sleep(_LONGEST_SLEEP)
             silent -= self.callers()
         return LostRankError(
-            f"nothing from {self._list(silent or ranks)} for {self.timeout:g} s in ", place
+            f"nothing from {self._list(silent or ranks)} for {self.timeout:g} s in ", location
         )
 
-    def _place(self, what: str) -> str:
+    def _location(self, what: str) -> str:
         return what if self.where is None else self.where()
 
     def _list(self, ranks: Iterable[int]) -> str:

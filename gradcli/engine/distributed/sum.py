@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from gradcli.engine import outside
 from gradcli.engine.array import Array, empty
-from gradcli.engine.device import place
+from gradcli.engine.device import scope
 from gradcli.engine.distributed import exact, tree
 from gradcli.engine.distributed.exact import Step
 from gradcli.engine.distributed.group import Group
@@ -106,7 +106,7 @@ class Sum:
             step()
 
     def _plan(self) -> Sequence[Step]:
-        with place.on(None):
+        with scope.on(None):
             return self._between(outside.host(self.source).array, outside.host(self.out).array)
 
     def _between(self, source: Array, out: Array) -> Sequence[Step]:

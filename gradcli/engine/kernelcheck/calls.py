@@ -19,7 +19,7 @@ from gradcli.errors import GradcliError
 
 
 @dataclass(frozen=True)
-class Block:
+class BlockData:
     """The memory that tensors of a call share, no byte more than they reach."""
 
     dtype: DType
@@ -27,7 +27,7 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Operand:
+class CallOperand:
     """A tensor of a call: where it lies, counted in elements of a block."""
 
     block: int
@@ -38,7 +38,7 @@ class Operand:
 
 
 @dataclass(frozen=True)
-class Call:
+class CheckedCall:
     """One call of a kernel.
 
     Attributes:
@@ -46,8 +46,8 @@ class Call:
     """
 
     kernel: str
-    tensors: tuple[Operand, ...]
-    blocks: tuple[Block, ...]
+    tensors: tuple[CallOperand, ...]
+    blocks: tuple[BlockData, ...]
     sizes: tuple[int, ...]
     options: tuple[float, ...]
     source: str
@@ -73,16 +73,16 @@ def call_of(
     sizes: Sequence[int],
     options: Sequence[float],
     source: str,
-) -> Call:
+) -> CheckedCall:
     """A call that is about to be made, with a copy of its memory."""
     reaches: dict[tuple[int, str], list[tuple[int, int]]] = {}
     for array in arrays:
-        place = id(array.storage), array.dtype.name
+        memory = id(array.storage), array.dtype.name
         reach = extent(array.offset, array.shape, array.strides)
-        reaches.setdefault(place, []).extend([reach] if reach[1] > reach[0] else [])
+        reaches.setdefault(memory, []).extend([reach] if reach[1] > reach[0] else [])
     order = list(reaches)
-    begins = [min((low for low, _ in reaches[place]), default=0) for place in order]
-    blocks: list[Block | None] = [None] * len(order)
+    begins = [min((low for low, _ in reaches[memory]), default=0) for memory in order]
+    blocks: list[BlockData | None] = [None] * len(order)
     operands = []
     for array in arrays:
         number = order.index((id(array.storage), array.dtype.name))
@@ -90,11 +90,11 @@ def call_of(
         if blocks[number] is None:
             end = max((high for _, high in reaches[order[number]]), default=0)
             window = cpu.window(array.storage, begin * size, (end - begin) * size)
-            blocks[number] = Block(array.dtype, bytes(window))
+            blocks[number] = BlockData(array.dtype, bytes(window))
         offset = array.offset - begin if 0 not in array.shape else 0
-        operands.append(Operand(number, offset, array.shape, array.strides, array.dtype))
+        operands.append(CallOperand(number, offset, array.shape, array.strides, array.dtype))
     filled = tuple(block for block in blocks if block is not None)
-    return Call(kernel, tuple(operands), filled, tuple(sizes), tuple(options), source)
+    return CheckedCall(kernel, tuple(operands), filled, tuple(sizes), tuple(options), source)
 
 
 def _accepted(
@@ -118,7 +118,7 @@ class Collector:
     wants: Callable[[str], bool] = field(default=lambda kernel: True)
     most: int = 1
     source: str = ""
-    calls: dict[str, list[Call]] = field(default_factory=dict)  # by kernel
+    calls: dict[str, list[CheckedCall]] = field(default_factory=dict)  # by kernel
     _kinds: Counter[Any] = field(default_factory=Counter)
     reached: set[str] = field(default_factory=set)  # kernels, since it last began to listen
     _varying: dict[int, Any] = field(default_factory=dict)

@@ -18,7 +18,7 @@ from gradcli.engine.device.gpu.launch import LAUNCHERS, KernelModule
 from gradcli.engine.device.gpu.source import module_text, prelude_text
 from gradcli.engine.device.kernels import FACTS
 from gradcli.engine.kernelcheck import bounds
-from gradcli.engine.kernelcheck.calls import Call
+from gradcli.engine.kernelcheck.calls import CheckedCall
 from gradcli.engine.kernelcheck.halves import halved_calls
 from gradcli.engine.kernelcheck.large import large_calls
 from gradcli.engine.kernelcheck.others import other_calls
@@ -79,7 +79,7 @@ class DeviceBench(Bench):
         return str(module)
 
 
-def chosen_calls(*, tensor_cores: bool) -> list[Call]:
+def chosen_calls(*, tensor_cores: bool) -> list[CheckedCall]:
     """Of all known calls as few as launch every kernel twice."""
     counts: Counter[str] = Counter()
     calls = []
@@ -91,7 +91,7 @@ def chosen_calls(*, tensor_cores: bool) -> list[Call]:
     return calls
 
 
-def _every_call() -> Iterator[Call]:
+def _every_call() -> Iterator[CheckedCall]:
     """All known calls, large ones first: `chosen_calls` takes the first of each kernel."""
     for collect in (large_calls, other_calls, plain_calls):
         for calls in collect(LAUNCHERS.__contains__).values():
@@ -101,7 +101,7 @@ def _every_call() -> Iterator[Call]:
                     yield call
 
 
-def check_call(call: Call, bench: DeviceBench) -> str:
+def check_call(call: CheckedCall, bench: DeviceBench) -> str:
     """How a device's outcome of a call is not the CPU's; empty where it is."""
     plan = plan_of(call, tensor_cores=bench.driver.tensor_cores)
     want = reference(call, plan)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from gradcli import engine
 from gradcli.engine.array import empty, run
 from gradcli.engine.device import cpu
-from gradcli.engine.kernelcheck.calls import Call, Collector
+from gradcli.engine.kernelcheck.calls import CheckedCall, Collector
 from gradcli.engine.kernelcheck.tiles import may_round, wave
 from gradcli.engine.tensor import Tensor
 
@@ -82,7 +82,7 @@ LARGE: dict[str, Callable[[], None]] = {
 }
 
 
-def large_calls(wants: Callable[[str], bool] = lambda kernel: True) -> dict[str, list[Call]]:
+def large_calls(wants: Callable[[str], bool] = lambda kernel: True) -> dict[str, list[CheckedCall]]:
     """The calls of the wanted kernels, by kernel."""
     collector = Collector(wants)
     for name, calls in LARGE.items():

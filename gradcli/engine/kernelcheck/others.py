@@ -13,10 +13,10 @@ from gradcli.engine.array import empty, run
 from gradcli.engine.device import cpu
 from gradcli.engine.device.kernels import FACTS
 from gradcli.engine.kernelcheck import tiles
-from gradcli.engine.kernelcheck.calls import Call, Collector
+from gradcli.engine.kernelcheck.calls import CheckedCall, Collector
 from gradcli.engine.kernelcheck.samples import TAILS
 from gradcli.engine.kernelcheck.tiles import wave
-from gradcli.engine.program.chain import Step, packed
+from gradcli.engine.program.chain import Instruction, packed
 from gradcli.engine.tensor import Tensor
 
 # Each kernel of a step, with the options that choose it or that it reads.
@@ -118,8 +118,8 @@ def _chain(row: str) -> None:
     for shape in ((1, 1), (3, 31), (33, 7), (1, 1000)):
         x, y = wave(shape), wave((1, shape[1]), 1.0).expand(shape)
         none, middle, out = (empty(n, engine.float32) for n in ((0,), shape, shape))
-        steps = [Step("mul", (0, 1), 5), Step(row, (5, 5)[: FACTS[row].inputs], 8)]
-        steps += [Step("add", (8, 0), 6)]
+        steps = [Instruction("mul", (0, 1), 5), Instruction(row, (5, 5)[: FACTS[row].inputs], 8)]
+        steps += [Instruction("add", (8, 0), 6)]
         tensors = (x.array, y.array, none, none, none, middle, out, none)
         run("chain", *tensors, sizes=packed(steps), options=(0.25, 1.5, 3.0, 4.0))
 
@@ -248,7 +248,7 @@ CALLERS: dict[str, Callable[[], None]] = {
     "casts": _casts,
     "bits": _bits,
     "ranges": _ranges,
-    "turned matrices of other types": _transposed,
+    "transposed matrices of other types": _transposed,
     "draws": _draws,
     "adaptive windows beyond 32 bits": _long_windows,
     "large products": tiles.products,
@@ -260,7 +260,7 @@ CALLERS: dict[str, Callable[[], None]] = {
 }
 
 
-def other_calls(wants: Callable[[str], bool] = lambda kernel: True) -> dict[str, list[Call]]:
+def other_calls(wants: Callable[[str], bool] = lambda kernel: True) -> dict[str, list[CheckedCall]]:
     """The calls of the wanted kernels, by kernel."""
     collector = Collector(wants, most=STEPS)
     for make, options in OPTIMIZERS:

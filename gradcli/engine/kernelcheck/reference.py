@@ -5,15 +5,15 @@ from __future__ import annotations
 import struct
 from dataclasses import replace
 
-from gradcli.engine.device.gpu.launch import Plan
+from gradcli.engine.device.gpu.launch import LaunchList
 from gradcli.engine.device.kernels import FACTS
 from gradcli.engine.dtype import bfloat16
-from gradcli.engine.kernelcheck.calls import Block, Call
+from gradcli.engine.kernelcheck.calls import BlockData, CheckedCall
 from gradcli.engine.kernelcheck.halves import widened_call
 from gradcli.engine.kernelcheck.replay import Outcome, converted, on_cpu
 
 
-def reference(call: Call, plan: Plan) -> Outcome:
+def reference(call: CheckedCall, plan: LaunchList) -> Outcome:
     """The outcome of a call that is launched so.
 
     Tensor cores round both factors to TF32, or take bfloat16, which is not rounded again.
@@ -32,13 +32,13 @@ def reference(call: Call, plan: Plan) -> Outcome:
     return replace(outcome, blocks=tuple(blocks))
 
 
-def on_tensor_cores(plan: Plan) -> bool:
+def on_tensor_cores(plan: LaunchList) -> bool:
     """Whether a plan multiplies there."""
     return any(launch.module.family.endswith("_tensor") for launch in plan.launches)
 
 
-def _rounded(block: Block) -> Block:
+def _rounded(block: BlockData) -> BlockData:
     """To 10 bits behind the first, halves away from 0."""
     bits = struct.unpack(f"{len(block.data) // 4}I", block.data)
     nearest = [b if b & 0x7F800000 == 0x7F800000 else (b + 0x1000 & 0xFFFFE000) for b in bits]
-    return Block(block.dtype, struct.pack(f"{len(bits)}I", *nearest))
+    return BlockData(block.dtype, struct.pack(f"{len(bits)}I", *nearest))

@@ -12,16 +12,16 @@ from gradcli.engine import dtype as dtypes
 from gradcli.engine.array import Array
 from gradcli.engine.device import cpu
 from gradcli.engine.device.gpu import launches, source
-from gradcli.engine.device.gpu.driver import Driver, Place
+from gradcli.engine.device.gpu.driver import Address, Driver
 from gradcli.engine.device.gpu.launch import (
     LAUNCHERS,
     CallSpec,
     KernelModule,
-    Plan,
+    LaunchList,
 )
 from gradcli.engine.device.kernels import lib
 from gradcli.engine.dtype import DType
-from gradcli.engine.kernelcheck.calls import Block, Call, Operand
+from gradcli.engine.kernelcheck.calls import BlockData, CallOperand, CheckedCall
 from gradcli.errors import DeviceError
 
 del launches  # imported to fill LAUNCHERS
@@ -44,7 +44,7 @@ def wide(dtype: DType) -> DType:
     return dtypes.float64 if dtype is dtypes.float32 else dtype
 
 
-def converted(block: Block, dtype: DType) -> bytes:
+def converted(block: BlockData, dtype: DType) -> bytes:
     """A block's numbers in another float type."""
     if block.dtype is dtype:
         return block.data
@@ -75,26 +75,26 @@ def _numbers(data: bytes, dtype: DType) -> Numbers:
     return packed(_CODES.get(dtype.name, dtype.format), data)
 
 
-def plan_of(call: Call, *, tensor_cores: bool = True) -> Plan:
+def plan_of(call: CheckedCall, *, tensor_cores: bool = True) -> LaunchList:
     """The launches of a call."""
     operands = [
-        Operand(t.block, t.offset, t.shape, t.strides, on_gpu(t.dtype)) for t in call.tensors
+        CallOperand(t.block, t.offset, t.shape, t.strides, on_gpu(t.dtype)) for t in call.tensors
     ]
     shapes = CallSpec(call.kernel, operands, call.sizes, call.options, tensor_cores)
     return LAUNCHERS[call.kernel](shapes)
 
 
-def filled(driver: Driver, data: bytes) -> Place:
+def filled(driver: Driver, data: bytes) -> Address:
     """Memory of its own that holds these bytes."""
-    place = Place(driver.allocate(len(data)), 0)
-    driver.write(place, data)
-    return place
+    address = Address(driver.allocate(len(data)), 0)
+    driver.write(address, data)
+    return address
 
 
-def content(driver: Driver, place: Place, nbytes: int) -> bytes:
-    """What a place in memory holds."""
+def content(driver: Driver, address: Address, nbytes: int) -> bytes:
+    """The bytes at an address."""
     data = bytearray(nbytes)
-    driver.read(place, memoryview(data))
+    driver.read(address, memoryview(data))
     return bytes(data)
 
 
@@ -131,7 +131,7 @@ class Bench:
             return error
         return None
 
-    def run(self, call: Call, *, recorded: bool = False) -> Outcome:
+    def run(self, call: CheckedCall, *, recorded: bool = False) -> Outcome:
         """A call's launches, from its memory to what they left there.
 
         Recorded they are one graph, which is replayed.
@@ -139,11 +139,12 @@ class Bench:
         plan = plan_of(call, tensor_cores=self.driver.tensor_cores)
         types = tuple(on_gpu(block.dtype) for block in call.blocks)
         contents = [converted(*pair) for pair in zip(call.blocks, types, strict=True)]
-        places = [filled(self.driver, data) for data in contents]
-        scratch = Place(self.driver.allocate(plan.scratch), 0)
+        addresses = [filled(self.driver, data) for data in contents]
+        scratch = Address(self.driver.allocate(plan.scratch), 0)
         report = filled(self.driver, bytes(_REPORT.size))
         tensors = [
-            Place(places[t.block].handle, t.offset * on_gpu(t.dtype).size) for t in call.tensors
+            Address(addresses[t.block].handle, t.offset * on_gpu(t.dtype).size)
+            for t in call.tensors
         ]
         try:
             ready = [
@@ -157,18 +158,18 @@ class Bench:
                 for launch in ready:
                     self.driver.launch(launch)
             blocks = [
-                content(self.driver, place, len(data))
-                for place, data in zip(places, contents, strict=True)
+                content(self.driver, address, len(data))
+                for address, data in zip(addresses, contents, strict=True)
             ]
             refusal = _REPORT.unpack(content(self.driver, report, _REPORT.size))
         finally:
-            for place in (*places, scratch, report):
-                self.driver.free(place.handle)
+            for address in (*addresses, scratch, report):
+                self.driver.free(address.handle)
         assert refusal[0] in (0, CODE), f"{call.kernel} refused a value as {refusal}"
         return Outcome(types, tuple(blocks), refusal[1:] if refusal[0] else None)
 
 
-def on_cpu(call: Call, *, in_float64: bool = True) -> Outcome:
+def on_cpu(call: CheckedCall, *, in_float64: bool = True) -> Outcome:
     """The same call on the CPU, in float64 unless told otherwise; whole numbers stay whole."""
     types = tuple(wide(b.dtype) if in_float64 else b.dtype for b in call.blocks)
     storages = []
@@ -185,7 +186,7 @@ def on_cpu(call: Call, *, in_float64: bool = True) -> Outcome:
     return Outcome(types, tuple(blocks), refusal)
 
 
-def _run_on_cpu(call: Call, arrays: Sequence[Array]) -> tuple[int, int, int] | None:
+def _run_on_cpu(call: CheckedCall, arrays: Sequence[Array]) -> tuple[int, int, int] | None:
     """Run the call; gives the value that the kernel refused, if any."""
     tensors = [array.descriptor for array in arrays]
     arguments = [part for some in (tensors, call.sizes, call.options) for part in (some, len(some))]

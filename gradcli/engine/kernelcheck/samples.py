@@ -15,7 +15,7 @@ from gradcli import engine
 from gradcli.engine import gradcheck
 from gradcli.engine.dtype import DType
 from gradcli.engine.gradcheck import Row, every_op
-from gradcli.engine.kernelcheck.calls import Call, Collector
+from gradcli.engine.kernelcheck.calls import CheckedCall, Collector
 from gradcli.engine.sample import Input, Sample
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import GradcliError
@@ -119,7 +119,9 @@ def _run(collector: Collector, op: Row, sample: Sample, variant: str = "") -> No
         _try(op, sample, inputs)
 
 
-def sampled_calls(wants: Callable[[str], bool] = lambda kernel: True) -> dict[str, list[Call]]:
+def sampled_calls(
+    wants: Callable[[str], bool] = lambda kernel: True,
+) -> dict[str, list[CheckedCall]]:
     """The calls of the wanted kernels, by kernel."""
     collector = Collector(wants)
     for op, sample in _plainest(_on_samples(collector)):
@@ -128,7 +130,7 @@ def sampled_calls(wants: Callable[[str], bool] = lambda kernel: True) -> dict[st
     return collector.calls
 
 
-def plain_calls(wants: Callable[[str], bool] = lambda kernel: True) -> dict[str, list[Call]]:
+def plain_calls(wants: Callable[[str], bool] = lambda kernel: True) -> dict[str, list[CheckedCall]]:
     """The same on the samples alone, in no other sizes."""
     collector = Collector(wants)
     _on_samples(collector)

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gradcli.engine import graph
+from gradcli.engine.double_backward import as_tuple
 from gradcli.engine.graph import Gradients, Node
 from gradcli.engine.tensor import Tensor, parents_of
-from gradcli.engine.twice import as_tuple
 from gradcli.errors import DTypeError, ShapeError
 from gradcli.wording import quantity
 
@@ -29,19 +29,19 @@ class BackwardHook(NamedTuple):
     before: bool
 
 
-class Call:
+class HookedCall:
     """One call of a module that has backward hooks."""
 
     def __init__(self, module: Module, hooks: Sequence[BackwardHook]) -> None:
         self._module = module
         self._hooks = hooks
         self._arrived: Tensors = ()
-        self._places: list[int] = []  # of the arguments that want a gradient
+        self._indices: list[int] = []  # of the arguments that want a gradient
         self._arguments = 0
 
     def wrap_arguments(self, args: tuple[object, ...]) -> tuple[Any, ...]:
         """The arguments, behind a node that calls the hooks."""
-        wrapped, self._places = _behind(_Gate("arguments", self._leave), args)
+        wrapped, self._indices = _behind(_Gate("arguments", self._leave), args)
         self._arguments = len(args)
         return wrapped
 
@@ -56,17 +56,17 @@ class Call:
             if hook.before:
                 grads = _replace(hook.function(self._module, tuple(grads)), grads)
         self._arrived = tuple(grads)
-        if not self._places:
+        if not self._indices:
             self._tell([None] * self._arguments)
         return grads
 
     def _leave(self, grads: Tensors) -> Tensors:
         """Call the hooks with the gradients of all arguments; pass on what they return."""
         full: list[Tensor | None] = [None] * self._arguments
-        for place, grad in zip(self._places, grads, strict=True):
-            full[place] = grad
+        for index, grad in zip(self._indices, grads, strict=True):
+            full[index] = grad
         changed_grads = self._tell(full)
-        return [changed_grads[place] for place in self._places]
+        return [changed_grads[index] for index in self._indices]
 
     def _tell(self, grads: Tensors) -> Tensors:
         for hook in self._hooks:
@@ -79,14 +79,14 @@ class Call:
 
 def _behind(gate: _Gate, values: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[int]]:
     """The tensors that want a gradient with one node of their own, and where they stand."""
-    places = [i for i, v in enumerate(values) if isinstance(v, Tensor) and v.requires_grad]
-    if not places or not graph.recording():
+    indices = [i for i, v in enumerate(values) if isinstance(v, Tensor) and v.requires_grad]
+    if not indices or not graph.grad_enabled():
         return values, []
-    node = Node(gate, parents_of([values[i] for i in places]), (), len(places))
+    node = Node(gate, parents_of([values[i] for i in indices]), (), len(indices))
     wrapped = list(values)
-    for output, i in enumerate(places):
+    for output, i in enumerate(indices):
         wrapped[i] = Tensor(values[i].array, node=node, output=output, alias=True)
-    return tuple(wrapped), places
+    return tuple(wrapped), indices
 
 
 class _Gate:
@@ -102,7 +102,7 @@ class _Gate:
         changed_grads = self._change([None if g is None else Tensor(g.copy()) for g in grads])
         return [None if g is None else g.array.copy() for g in changed_grads]
 
-    def backward_recorded(self, node: Node, grads: Tensors) -> Tensors:
+    def backward_create_graph(self, node: Node, grads: Tensors) -> Tensors:
         """The same with Tensors."""
         del node
         return self._change(list(grads))

@@ -22,7 +22,7 @@ from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError
 
 
-class Rows(Tensor):
+class EmbeddingRows(Tensor):
     """What an Embedding gives: rows of a table, and the memory of which rows of which table.
 
     A layer that multiplies each row by a matrix can multiply the table instead, and pick then: the
@@ -52,7 +52,7 @@ class Rows(Tensor):
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """F.linear, of the table where `input` was picked from a smaller one."""
-    if isinstance(input, Rows) and input.stand():
+    if isinstance(input, EmbeddingRows) and input.stand():
         return F.embedding(input.indices, F.linear(input.table, weight, bias))
     return F.linear(input, weight, bias)
 
@@ -94,7 +94,7 @@ class Embedding(Module):
         """(...) of whole numbers to (..., embedding_dim)."""
         rows = F.embedding(input, self.weight, self.padding_idx)
         # Beside the table, a row without gradient would get one.
-        return rows if self.padding_idx is not None else Rows(rows, input, self.weight)
+        return rows if self.padding_idx is not None else EmbeddingRows(rows, input, self.weight)
 
     def extra_repr(self) -> str:
         """As torch shows it."""

@@ -9,7 +9,7 @@ from gradcli.engine.dtype import DType
 from gradcli.engine.graph import no_grad
 from gradcli.engine.nn.key_value_cache import KeyValueCache
 from gradcli.engine.nn.module import Module
-from gradcli.engine.nn.sampling import Sampler
+from gradcli.engine.nn.sampling import TokenSampler
 from gradcli.engine.nn.steps import obstacle
 from gradcli.engine.ops.creation.creation import tensor
 from gradcli.engine.random import Generator
@@ -63,10 +63,10 @@ def generate(
     """Up to `count` tokens, one by one, each picked behind the prompt and those before it.
 
     `model` takes (1, steps) tokens, at most `context` of them, and gives (1, steps, tokens) logits.
-    A token of `stop` ends it, and is not given. How tokens are picked says `Sampler`; the rest is
-    as in `generate_rows`.
+    A token of `stop` ends it, and is not given. `TokenSampler` documents how tokens are
+    picked; the rest is as in `generate_rows`.
     """
-    sampler = Sampler(
+    sampler = TokenSampler(
         [generator],
         temperature,
         top_k,
@@ -85,7 +85,7 @@ def generate_rows(
     prompt: Sequence[int],
     count: int,
     context: int,
-    sampler: Sampler,
+    sampler: TokenSampler,
     *,
     cached: bool = True,
     cache_dtype: DType | None = None,

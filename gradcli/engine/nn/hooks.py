@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gradcli.engine.hooks import RemovableHandle, check_hook, enter
-from gradcli.engine.nn.backward_hooks import BackwardHook, Call
+from gradcli.engine.nn.backward_hooks import BackwardHook, HookedCall
 from gradcli.engine.recompute import checkpoint, checkpoint_sequential
 from gradcli.errors import DTypeError
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gradcli.engine.nn.module import Module
 
 
-class Hook(NamedTuple):
+class ForwardHook(NamedTuple):
     """One function, and how it is called."""
 
     function: Callable[..., Any]
@@ -49,7 +49,7 @@ def parts_of(module: Module) -> int:
     return next((hook.parts for hook in module._hooks if isinstance(hook, Recompute)), 0)
 
 
-def register(module: Module, hook: Hook | BackwardHook, prepend: bool) -> RemovableHandle:
+def register(module: Module, hook: ForwardHook | BackwardHook, prepend: bool) -> RemovableHandle:
     """Enter a hook behind those that are there, or before them."""
     check_hook(type(module).__name__, hook.function)
     return enter(module, "_hooks", hook, prepend=prepend)
@@ -57,12 +57,12 @@ def register(module: Module, hook: Hook | BackwardHook, prepend: bool) -> Remova
 
 def call(module: Module, args: tuple[object, ...], kwargs: dict[str, object]) -> Any:
     """The module's forward between its hooks; what a hook returns replaces what it was given."""
-    hooks = [hook for hook in module._hooks if isinstance(hook, Hook)]
+    hooks = [hook for hook in module._hooks if isinstance(hook, ForwardHook)]
     back = [hook for hook in module._hooks if isinstance(hook, BackwardHook)]
     for hook in hooks:
         if hook.before:
             args, kwargs = _before(hook, module, args, kwargs)
-    border = Call(module, back)
+    border = HookedCall(module, back)
     forward: Callable[..., Any] = module.forward
     for again in module._hooks:
         if isinstance(again, Recompute):
@@ -77,7 +77,7 @@ def call(module: Module, args: tuple[object, ...], kwargs: dict[str, object]) ->
 
 
 def _before(
-    hook: Hook, module: Module, args: tuple[object, ...], kwargs: dict[str, object]
+    hook: ForwardHook, module: Module, args: tuple[object, ...], kwargs: dict[str, object]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     if not hook.with_kwargs:
         replaced = hook.function(module, args)

@@ -19,13 +19,13 @@ from gradcli.engine.graph import no_grad
 from gradcli.engine.kind import Count
 from gradcli.engine.nn.module import Module
 from gradcli.engine.nn.steps import obstacle
-from gradcli.engine.program.placed import PlacedCapture
+from gradcli.engine.program.positions import PositionCapture
 from gradcli.engine.program.values import leaves, same
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import CaptureError, DTypeError, OptionError, ShapeError
 
 _running: ContextVar[KeyValueCache | None] = ContextVar("cache", default=None)
-_Place = tuple[int, int]  # the id of a module, and which of its calls in a pass
+_Slot = tuple[int, int]  # the id of a module, and which of its calls in a pass
 _CURE = "; a forward reads it once, then sets it once"
 
 
@@ -64,7 +64,7 @@ class StatefulModule(Module):
             cache.set_state(self, value)
 
 
-class _Pass:
+class _ModelPass:
     """One call of the model: who asked for what, by module and which of its calls in the pass.
 
     A model may use a module in several places, and each has a state of its own.
@@ -74,28 +74,28 @@ class _Pass:
         self.steps = steps
         self._extensions: Counter[int] = Counter()
         self._writes: Counter[int] = Counter()
-        self._open_states: dict[_Place, Module] = {}  # states that were read and not set yet
-        self.states: dict[_Place, Any] = {}
+        self._open_states: dict[_Slot, Module] = {}  # states that were read and not set yet
+        self.states: dict[_Slot, Any] = {}
 
-    def next_keys(self, module: Module) -> _Place:
+    def next_keys(self, module: Module) -> _Slot:
         """Where keys and values of this call belong."""
         self._extensions[id(module)] += 1
         return id(module), self._extensions[id(module)]
 
-    def read(self, module: Module) -> _Place:
+    def read(self, module: Module) -> _Slot:
         """Where the state of this call is."""
-        place = id(module), self._writes[id(module)]
-        self._open_states[place] = module
-        return place
+        slot = id(module), self._writes[id(module)]
+        self._open_states[slot] = module
+        return slot
 
     def write(self, module: Module, value: Any) -> None:
         """The state behind this call."""
-        place = id(module), self._writes[id(module)]
-        if self._open_states.pop(place, None) is None:
+        slot = id(module), self._writes[id(module)]
+        if self._open_states.pop(slot, None) is None:
             raise OptionError(
                 f"{type(module).__name__}: its state was set before it was read{_CURE}"
             )
-        self.states[place] = deepcopy(value)  # the layer's own may be written over
+        self.states[slot] = deepcopy(value)  # the layer's own may be written over
         self._writes[id(module)] += 1
 
     def check_end(self) -> None:
@@ -143,7 +143,7 @@ class KeyValueCache:
         if dtype is not None and not dtype.is_floating_point:
             raise DTypeError(f"KeyValueCache: dtype must be of floats, got {dtype}")
         self._inside: dict[int, Module] = {}
-        self._pass = _Pass()
+        self._pass = _ModelPass()
         self.clear()
         self._begin(0)
         self._check_model()
@@ -151,15 +151,15 @@ class KeyValueCache:
     def _begin(self, batch: int) -> None:
         """Memory for so many sequences, and what is replayed with it."""
         self._batch = batch
-        self._keys: dict[_Place, tuple[Tensor, Tensor]] = {}
-        self._lasting: dict[_Place, Any] = {}  # states, whose memory outlives `clear`
-        self._captured: PlacedCapture | None = None
+        self._keys: dict[_Slot, tuple[Tensor, Tensor]] = {}
+        self._lasting: dict[_Slot, Any] = {}  # states, whose memory outlives `clear`
+        self._captured: PositionCapture | None = None
         self._replace_memory()
 
     def _replace_memory(self) -> None:
         """What was replayed reads other memory; what changes in mid-sequence stays eager."""
         replays = self.capture and self.steps > 3 and not self._length
-        self._captured = PlacedCapture(self._eagerly, self) if replays else None
+        self._captured = PositionCapture(self._eagerly, self) if replays else None
 
     def _check_model(self) -> None:
         reason = obstacle(self.model)
@@ -181,7 +181,7 @@ class KeyValueCache:
     def clear(self) -> None:
         """Forget all steps."""
         self._length = 0
-        self._states: dict[_Place, Any] = {}
+        self._states: dict[_Slot, Any] = {}
 
     @no_grad()
     def __call__(self, inputs: Tensor) -> Tensor:
@@ -202,7 +202,7 @@ class KeyValueCache:
         return outputs
 
     def _eagerly(self, inputs: Tensor) -> Tensor:
-        self._pass = _Pass(inputs.shape[1])
+        self._pass = _ModelPass(inputs.shape[1])
         self._inside = {id(module): module for module in self.model.modules()}
         token = _running.set(self)
         try:
@@ -210,23 +210,23 @@ class KeyValueCache:
         finally:
             _running.reset(token)
         self._pass.check_end()
-        for place, value in self._pass.states.items():
-            self._states[place] = self._kept_state(place, value) if self.capture else value
+        for slot, value in self._pass.states.items():
+            self._states[slot] = self._kept_state(slot, value) if self.capture else value
         return outputs
 
-    def _kept_state(self, place: _Place, value: Any) -> Any:
+    def _kept_state(self, slot: _Slot, value: Any) -> Any:
         """The value in the memory of the one before: a replay reads and writes it there."""
-        if place not in self._lasting:
-            self._lasting[place] = value
-        elif not _copied_into(self._lasting[place], value):
-            self._lasting[place] = value
+        if slot not in self._lasting:
+            self._lasting[slot] = value
+        elif not _copied_into(self._lasting[slot], value):
+            self._lasting[slot] = value
             self._replace_memory()
-        return self._lasting[place]
+        return self._lasting[slot]
 
-    # -- where a captured step is (program/placed.py) --------------------------------------------
+    # -- where a captured step is (program/positions.py) -----------------------------------------
 
     @property
-    def place(self) -> int:
+    def position(self) -> int:
         """The number of the step to come."""
         return self._length
 
@@ -236,10 +236,10 @@ class KeyValueCache:
         return 1, 2, self.steps - 1
 
     @contextmanager
-    def visit(self, place: int) -> Iterator[None]:
+    def visit(self, position: int) -> Iterator[None]:
         """As if so many steps were kept; what is kept stays as it is."""
         before = self._length, dict(self._states)
-        self._length = place
+        self._length = position
         try:
             yield
         finally:
@@ -276,14 +276,14 @@ class KeyValueCache:
 
     def extend(self, module: Module, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         """Keys and values of a module, both (batch, heads, steps, numbers), from the first step."""
-        place = self._pass.next_keys(module)
+        slot = self._pass.next_keys(module)
         parts = key, value
-        if place not in self._keys:
-            self._keys[place] = self._room(key), self._room(value)
-        elif not self._length and not all(map(self._fits, self._keys[place], parts)):
-            self._keys[place] = self._room(key), self._room(value)
+        if slot not in self._keys:
+            self._keys[slot] = self._room(key), self._room(value)
+        elif not self._length and not all(map(self._fits, self._keys[slot], parts)):
+            self._keys[slot] = self._room(key), self._room(value)
             self._replace_memory()
-        keys, values = self._keys[place]
+        keys, values = self._keys[slot]
         return self._append(module, keys, key), self._append(module, values, value)
 
     def _room(self, part: Tensor) -> Tensor:

@@ -24,7 +24,7 @@ T = TypeVar("T")
 _MISSING = object()
 
 
-class Entry(NamedTuple):
+class StateEntry(NamedTuple):
     """One tensor of a state_dict, and where it lives."""
 
     name: str
@@ -45,7 +45,7 @@ class Module:
     _buffers: dict[str, Tensor | None]
     _modules: dict[str, Module | None]
     _not_saved: set[str]
-    _hooks: tuple[hooks.Hook | BackwardHook | hooks.Recompute, ...]
+    _hooks: tuple[hooks.ForwardHook | BackwardHook | hooks.Recompute, ...]
 
     def __init_subclass__(cls, **keywords: object) -> None:
         super().__init_subclass__(**keywords)
@@ -82,7 +82,7 @@ class Module:
         With `with_kwargs` it is `hook(module, args, kwargs, output)`. A captured step runs it while
         it is recorded only.
         """
-        return hooks.register(self, hooks.Hook(hook, False, with_kwargs), prepend)
+        return hooks.register(self, hooks.ForwardHook(hook, False, with_kwargs), prepend)
 
     def register_forward_pre_hook(
         self,
@@ -95,7 +95,7 @@ class Module:
 
         With `with_kwargs` it is `hook(module, args, kwargs)` and gives both.
         """
-        return hooks.register(self, hooks.Hook(hook, True, with_kwargs), prepend)
+        return hooks.register(self, hooks.ForwardHook(hook, True, with_kwargs), prepend)
 
     def register_full_backward_hook(
         self, hook: Callable[..., object], prepend: bool = False
@@ -293,14 +293,14 @@ class Module:
 
     # -- saving and loading --------------------------------------------------------------------
 
-    def _entries(self, prefix: str) -> Iterator[Entry]:
+    def _entries(self, prefix: str) -> Iterator[StateEntry]:
         """All that is saved, shared tensors under each of their names."""
         for path, module in self.named_modules(prefix, remove_duplicate=False):
             start = f"{path}." if path else ""
             saved = {k: v for k, v in module._buffers.items() if k not in module._not_saved}
             for name, tensor in (*module._parameters.items(), *saved.items()):
                 if tensor is not None:
-                    yield Entry(start + name, tensor)
+                    yield StateEntry(start + name, tensor)
 
     def state_dict(self, *, prefix: str = "", keep_vars: bool = False) -> dict[str, Tensor]:
         """Parameters and persistent buffers by name; they share the module's memory."""

@@ -27,9 +27,9 @@ def _angles(dim: int, steps: int, base: float) -> Tensor:
 
 
 class RotaryEmbedding(Module):
-    """Pairs of numbers turned by step * base^(-2i / dim) (Su et al. 2021, RoFormer).
+    """Pairs of numbers rotated by step * base^(-2i / dim) (Su et al. 2021, RoFormer).
 
-    Products of turned queries and keys depend on how far apart their steps are. Pairs are numbers
+    Products of rotated queries and keys depend on how far apart their steps are. Pairs are numbers
     2i and 2i + 1; with interleaved=False numbers i and i + dim / 2.
     """
 
@@ -57,7 +57,7 @@ class RotaryEmbedding(Module):
         self.register_buffer("sin", angles.sin().to(dtype), persistent=False)
 
     def forward(self, input: Tensor, offset: int = 0) -> Tensor:
-        """(..., steps, dim) turned, the first step being number `offset`."""
+        """(..., steps, dim) rotated, the first step being number `offset`."""
         end = last_step("RotaryEmbedding", input, offset, self.max_steps)
         rows = slice(offset, end)
         return F.rotary_embedding(

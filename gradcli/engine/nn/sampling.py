@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
+from gradcli.engine import deprecated, table
 from gradcli.engine import dtype as dtypes
-from gradcli.engine import table
 from gradcli.engine.graph import no_grad
 from gradcli.engine.ops.creation.creation import tensor, zeros
 from gradcli.engine.ops.random.random import rand
@@ -16,7 +17,7 @@ from gradcli.engine.tensor import Tensor
 from gradcli.errors import NumericsError, OptionError
 
 
-class Sampler:
+class TokenSampler:
     """Tokens with probability softmax(logits / temperature), one a row, each row by its generator.
 
     At temperature 0 the most probable one, without a draw. `top_k` leaves the k most probable ones;
@@ -100,8 +101,8 @@ class Sampler:
             last = (sums < self.top_p * sums[:, -1:]).sum(-1, keepdim=True).minimum(last)
         draws = table.cat([rand(1, dtype=dtypes.float64, generator=g) for g in self.generators])
         levels = draws.to(logits.device).reshape(-1, 1) * sums.gather(-1, last)
-        place = (sums <= levels).sum(-1, keepdim=True).minimum(last)
-        return order.gather(-1, place)
+        index = (sums <= levels).sum(-1, keepdim=True).minimum(last)
+        return order.gather(-1, index)
 
 
 def pick(
@@ -112,5 +113,11 @@ def pick(
     generator: Generator | None = None,
 ) -> int:
     """A token by its logits, (tokens,); see `Sampler`. One draw of the generator."""
-    sampler = Sampler([generator], temperature, top_k, top_p)
+    sampler = TokenSampler([generator], temperature, top_k, top_p)
     return int(sampler(logits.reshape(1, 1, -1)).item())
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        return deprecated.lookup(__name__, {"Sampler": "TokenSampler"}, name)

@@ -60,7 +60,7 @@ class SelfAttention(StatefulModule):
     2020). With `kv_heads` groups of heads share keys and values (Ainslie et al. 2023).
 
     Args:
-        rotary_steps: queries and keys are turned by their positions (Su et al. 2021), of which
+        rotary_steps: queries and keys are rotated by their positions (Su et al. 2021), of which
             there are so many; `rotary_base` and `rotary_form` as in RotaryEmbedding: pairs of
             neighbours, or as in Llama of numbers half a head apart.
         head_dim: numbers of a head, dim / heads where it is left out.

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from gradcli.engine import recording
 from gradcli.engine.array import copy_into
-from gradcli.engine.device.place import Device
+from gradcli.engine.device.scope import Device
 from gradcli.engine.dtype import DType
 from gradcli.engine.tensor import Tensor
 from gradcli.engine.transfer import to_device

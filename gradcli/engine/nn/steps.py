@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import takewhile
 from typing import Any, NamedTuple, TypeVar, overload
 
-from gradcli.engine.nn.hooks import Hook
+from gradcli.engine.nn.hooks import ForwardHook
 from gradcli.engine.nn.module import Module
 from gradcli.engine.shape import Shape
 from gradcli.errors import OptionError
@@ -122,7 +122,7 @@ def _mark(module: Module) -> _Mark | None:
 
 def _own_obstacle(module: Module) -> str:
     """What was put between a call of this one module and the forward of its class."""
-    if any(isinstance(hook, Hook) for hook in module._hooks):
+    if any(isinstance(hook, ForwardHook) for hook in module._hooks):
         return "has a forward hook, which may look at other steps"
     kind = type(module)
     return _may_look(

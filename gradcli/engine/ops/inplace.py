@@ -126,7 +126,7 @@ def _operator(
 
     def operator(input: Tensor, other: Any) -> Tensor:
         needs_gradient = input.requires_grad or (isinstance(other, Tensor) and other.requires_grad)
-        if not (needs_gradient and graph.recording()):
+        if not (needs_gradient and graph.grad_enabled()):
             return write(input, other)
         refuse_view(symbol, input)
         if input.leaf is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from gradcli.engine import dtype as dtypes
-from gradcli.engine.device import place
+from gradcli.engine.device import scope
 from gradcli.engine.kind import NotNegative
 from gradcli.engine.ops.creation.creation import ones
 from gradcli.engine.optim.declared import Betas, Call, KernelOptimizer
@@ -87,7 +87,7 @@ class NAdam(_Moments):
     def first_state(self, group: Group, name: str, parameter: Tensor) -> Tensor:
         """Averages of 0, and the product of no factors."""
         if name == "mu_product":
-            with place.on(parameter.array.storage.device):
+            with scope.on(parameter.array.storage.device):
                 return ones((), dtype=dtypes.float64)
         return super().first_state(group, name, parameter)
 

@@ -9,7 +9,7 @@ from gradcli.engine import dtype as dtypes
 from gradcli.engine import table
 from gradcli.engine.argument import check_arguments
 from gradcli.engine.array import Array, copy_into, run
-from gradcli.engine.device import place
+from gradcli.engine.device import scope
 from gradcli.engine.graph import no_grad
 from gradcli.engine.kind import Kind, NotNegative
 from gradcli.engine.ops.creation.creation import zeros
@@ -75,7 +75,7 @@ def _as_list(owner: str, parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
 
 def norm_and_factor(grads: Sequence[Array], max_norm: float) -> tuple[Tensor, Tensor]:
     """The norm of all gradients together, and what brings it to max_norm: a float64 (1) each."""
-    with place.on(grads[0].storage.device):
+    with scope.on(grads[0].storage.device):
         squares, norm, factor = (zeros(n, dtype=dtypes.float64) for n in (len(grads), 1, 1))
     for i, grad in enumerate(grads):
         run("sum_squares", grad, squares[i].array)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 from gradcli.engine import dtype as dtypes
 from gradcli.engine import recording, table
 from gradcli.engine.array import Array, copy_into, empty, fill, run, scalar
-from gradcli.engine.device import cpu, place
+from gradcli.engine.device import cpu, scope
 from gradcli.engine.device.context import device_named
 from gradcli.engine.kind import format_value
 from gradcli.engine.ops.creation.creation import zeros
@@ -23,7 +23,7 @@ First = Callable[[str, Tensor], Tensor]
 FIRST_RATE = "initial_lr"  # of a group: what its schedulers set out from
 
 
-class _Slots:
+class _StateSlots:
     """What is kept for the parameters of a group: their state, and what the kernels read besides.
 
     `hyper` has a row (learning rate, step from 1) for each parameter, in memory that outlives a
@@ -34,7 +34,7 @@ class _Slots:
         self.group = group
         self.names = names
         self.params: list[Tensor] = group["params"]
-        with place.on(None):  # Python writes these
+        with scope.on(None):  # Python writes these
             self.hyper = zeros((len(self.params), 2), dtype=dtypes.float64)
             self._rate = zeros((1,), dtype=dtypes.float64)
         self.rows_read = [self.hyper.array.view((2,), (1,), 2 * i) for i in range(len(self.params))]
@@ -115,8 +115,8 @@ class Optimizer:
             raise DTypeError(f"{self._name}: params must be a list of Tensors, got {kind}{cure}")
         self.defaults = defaults
         self.param_groups: list[Group] = []
-        self._groups: list[_Slots] = []
-        self._places: dict[int, tuple[_Slots, int]] = {}
+        self._groups: list[_StateSlots] = []
+        self._slots_of: dict[int, tuple[_StateSlots, int]] = {}
         items = list(params)
         if not items:
             raise OptionError(f"{self._name}: got no parameters")
@@ -159,9 +159,9 @@ class Optimizer:
         group = {**self.defaults, **param_group, "params": params}
         self._check(group)
         for i, p in enumerate(params):
-            self._check_parameter(group, p, {*self._places, *map(id, params[:i])})
-        slots = _Slots(group, self.kept_for(group), partial(self.first_state, group))
-        self._places.update((id(p), (slots, i)) for i, p in enumerate(params))
+            self._check_parameter(group, p, {*self._slots_of, *map(id, params[:i])})
+        slots = _StateSlots(group, self.kept_for(group), partial(self.first_state, group))
+        self._slots_of.update((id(p), (slots, i)) for i, p in enumerate(params))
         self._groups.append(slots)
         self.param_groups.append(group)
 
@@ -210,7 +210,7 @@ class Optimizer:
                 if grad is not None:
                     self._step_one(group, slots, i, grad)
 
-    def _step_one(self, group: Group, slots: _Slots, i: int, grad: Array) -> None:
+    def _step_one(self, group: Group, slots: _StateSlots, i: int, grad: Array) -> None:
         parameter = slots.params[i].array
         if group.get("maximize"):
             up, grad = grad, empty(grad.shape, grad.dtype)
@@ -261,7 +261,7 @@ class Optimizer:
         return {p: self._state_of(p) for p in self._parameters()}
 
     def _state_of(self, parameter: Tensor) -> dict[str, Tensor]:
-        slots, i = self._places[id(parameter)]
+        slots, i = self._slots_of[id(parameter)]
         return {"step": slots.hyper[i, 1], **slots.state[i]}
 
     def state_tensors(self) -> dict[str, Tensor]:
@@ -339,7 +339,7 @@ class Optimizer:
         # In torch SGD keeps no step: a momentum that exists means that there was one.
         new.setdefault("step", int(any(name in new for name in self.state_names)))
         state = self._state_of(parameter)
-        group = self._places[id(parameter)][0].group
+        group = self._slots_of[id(parameter)][0].group
         for name, tensor in state.items():
             value = new.get(name)
             if value is None:

@@ -1,8 +1,8 @@
 """Schedules: what the learning rate is multiplied by, as a function of the step and nothing else.
 
 Steps count from 0. During the first `warmup` steps the multiplier rises in a straight line; what
-falls later begins after that. Past `total` steps the last value holds. Only a Plateau depends on
-more, the figures it has watched; those are its state, which checkpoints keep.
+falls later begins after that. Past `total` steps the last value holds. Only a PlateauSchedule
+depends on more, the figures it has watched; those are its state, which checkpoints keep.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ import math
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from typing import Any, dataclass_transform
+from typing import TYPE_CHECKING, Any, dataclass_transform
 
 from gradcli.dataclass import dataclass
+from gradcli.engine import deprecated
 from gradcli.engine.constructor import checked_constructor, in_library
 from gradcli.engine.kind import Count, NotNegative, Portion, Positive, Share, Whole
 from gradcli.engine.optim.curves import (
@@ -70,7 +71,7 @@ class Schedule(_KeywordClass):
         return max(0, min(step, self.total - 1) - self.warmup)
 
     def watch(self, figures: Mapping[str, float]) -> None:
-        """Take note of an evaluation; only a Plateau does."""
+        """Take note of an evaluation; only a PlateauSchedule does."""
 
     def state_dict(self) -> dict[str, Any]:
         """What a resumed run must know."""
@@ -87,11 +88,11 @@ class Schedule(_KeywordClass):
         return min(1.0, (step - self.warmup) / length) if length > 0 else 1.0
 
 
-class Constant(Schedule):
+class ConstantSchedule(Schedule):
     """Always 1."""
 
 
-class Step(Schedule):
+class StepSchedule(Schedule):
     """Multiplies by `factor` at each of the steps `at`, or every `every` steps."""
 
     at: tuple[int, ...]
@@ -110,13 +111,13 @@ class Step(Schedule):
         super().__init__(total=total, warmup=warmup)
         if (at is None) == (every is None):
             raise OptionError(
-                "Step: needs either at, a list of points, or every, a number of steps"
+                "StepSchedule: needs either at, a list of points, or every, a number of steps"
             )
         drops = tuple(range(every, total, every) if every is not None else at or ())
         object.__setattr__(self, "at", drops)
         object.__setattr__(self, "drop", factor)
         if list(drops) != sorted(set(drops)):
-            raise OptionError(f"Step: at must be rising numbers of steps, got {list(drops)}")
+            raise OptionError(f"StepSchedule: at must be rising steps, got {list(drops)}")
 
     def after_warmup(self, step: int) -> float:
         """Drop to the power of how many of `at` have come."""
@@ -127,7 +128,7 @@ class _Falling(Schedule):
     final: NotNegative = 0.0
 
 
-class Cosine(_Falling):
+class CosineSchedule(_Falling):
     """From 1 to `final` along half a cosine (Loshchilov and Hutter 2017).
 
     With `restart` the first cycle takes that many steps and each later one `stretch` times as many
@@ -145,7 +146,7 @@ class Cosine(_Falling):
         return half_cosine(1.0, self.final, time / length)
 
 
-class Linear(_Falling):
+class LinearSchedule(_Falling):
     """From 1 to `final` in a straight line."""
 
     def after_warmup(self, step: int) -> float:
@@ -153,7 +154,7 @@ class Linear(_Falling):
         return straight(1.0, self.final, self.progress(step))
 
 
-class Polynomial(_Falling):
+class PolynomialSchedule(_Falling):
     """From 1 to `final` along a power of the remaining share of steps; power 1 is linear."""
 
     power: Positive = 1.0
@@ -163,7 +164,7 @@ class Polynomial(_Falling):
         return self.final + (1 - self.final) * power(1 - self.progress(step), self.power)
 
 
-class Exponential(Schedule):
+class ExponentialSchedule(Schedule):
     """Multiplies by `factor` over every `every` steps, a little at each step."""
 
     base: float
@@ -181,7 +182,7 @@ class Exponential(Schedule):
         return power(self.base, self.after(step) / self.every)
 
 
-class OneCycle(Schedule):
+class OneCycleSchedule(Schedule):
     """From `start` to 1 in a share `rise` of the steps, then to `final` (Smith and Topin 2018).
 
     With three_phase it returns to `start` at the same pace, and then falls to `final`.
@@ -196,7 +197,7 @@ class OneCycle(Schedule):
     def __post_init__(self) -> None:
         if self.three_phase and self.rise > 0.5:
             raise OptionError(
-                f"OneCycle: rise must be from 0 to 0.5 with three phases, got {self.rise}"
+                f"OneCycleSchedule: rise must be from 0 to 0.5 with three phases, got {self.rise}"
             )
 
     def after_warmup(self, step: int) -> float:
@@ -206,7 +207,7 @@ class OneCycle(Schedule):
         return cycle.at(self.after(step), self.start, 1.0, self.final)
 
 
-class Plateau(Schedule):
+class PlateauSchedule(Schedule):
     """Multiplies by `factor`, down to `final`, when `metric` stops improving.
 
     It waits for more than `patience` evaluations; those of the `cooldown` after a reduction do not
@@ -261,7 +262,7 @@ class Plateau(Schedule):
                 setattr(self._patience, name, state[name])
 
 
-class Sequential(Schedule):
+class SequentialSchedule(Schedule):
     """The first of `parts` up to the first of the steps `at`, then the second, each from 0."""
 
     parts: tuple[Schedule, ...]
@@ -270,7 +271,7 @@ class Sequential(Schedule):
     def __post_init__(self) -> None:
         if len(self.at) != len(self.parts) - 1 or list(self.at) != sorted(set(self.at)):
             raise OptionError(
-                f"Sequential: {quantity(len(self.parts), 'part')} "
+                f"SequentialSchedule: {quantity(len(self.parts), 'part')} "
                 f"{verb(len(self.parts), 'needs', 'need')} "
                 f"{quantity(len(self.parts) - 1, 'rising step')} between them, got {list(self.at)}"
             )
@@ -279,3 +280,22 @@ class Sequential(Schedule):
         """The multiplier of the part whose turn it is."""
         turn = bisect_right(self.at, step)
         return self.parts[turn].factor(step - self.at[turn - 1] if turn else step)
+
+
+_KINDS = (
+    ConstantSchedule,
+    StepSchedule,
+    CosineSchedule,
+    LinearSchedule,
+    PolynomialSchedule,
+    ExponentialSchedule,
+    OneCycleSchedule,
+    PlateauSchedule,
+    SequentialSchedule,
+)
+_OLD_NAMES = {kind.__name__.removesuffix("Schedule"): kind.__name__ for kind in _KINDS}
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        return deprecated.lookup(__name__, _OLD_NAMES, name)

@@ -1,7 +1,7 @@
 """The captured program: a step recorded once, made smaller, planned, and replayed without Python.
 
 record.py writes down the calls, passes/ rewrite their list, schedule.py cuts it into waves, plan.py
-gives every intermediate a place in one arena, replay.py hands the whole to C. entry.py leads one
+gives every intermediate an offset in one arena, replay.py hands the whole to C. entry.py leads one
 signature that way, and capture.py is the door to it all: `engine.capture(step)`.
 """
 

@@ -13,12 +13,12 @@ from weakref import WeakSet
 from gradcli.engine import recording, table
 from gradcli.engine.argument import check_arguments
 from gradcli.engine.autocast import autocast
-from gradcli.engine.fused import composed
+from gradcli.engine.fused import decomposed
 from gradcli.engine.graph import set_grad_enabled
 from gradcli.engine.precision import get_float32_matmul_precision
 from gradcli.engine.program.entry import Entry, Steps, tensors_in
 from gradcli.engine.program.passes import PASSES
-from gradcli.engine.program.values import leaves, map_tensors, rebuilt, same
+from gradcli.engine.program.values import leaves, map_tensors, rebuild, same
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import CaptureError, GradcliError, OptionError, ShapeError
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 MAX_PROGRAMS = 64  # of one captured step
 MAX_PENDING = 8  # of one signature: recorded once, and then something was another
 # What the calls of a step depend on beside its arguments.
-_REMEMBERING, _COMPOSING = set_grad_enabled.variable, composed.variable
+_REMEMBERING, _DECOMPOSING = set_grad_enabled.variable, decomposed.variable
 _AUTOCASTING = autocast.variable
 _AS_IT_IS = object()  # in place of a result: the step is to be run
 
@@ -49,7 +49,7 @@ class Captured:
     replay gives the same bits, later calls replay. Otherwise the step stays eager, and
     `why_not` says why.
 
-    Threads take turns: a program has one arena, and one place for each argument and result. A step
+    Threads take turns: a program has one arena, and one buffer for each argument and result. A step
     that stays eager runs in all of them at once.
 
     Attributes:
@@ -163,7 +163,7 @@ class Captured:
     def _entry(self, args: Sequence[object]) -> Entry:
         key = (
             _REMEMBERING.get(),
-            _COMPOSING.get(),
+            _DECOMPOSING.get(),
             _AUTOCASTING.get(),
             get_float32_matmul_precision(),
             *[_signature(a) for a in args],
@@ -309,4 +309,4 @@ def _joined(first: Sequence[object], rest: Steps) -> Steps:
     for i, column in enumerate(zip(*rows, strict=True)):
         parts = [t.reshape(1, *t.shape) for t in column]
         tensors.append(table.cat([*parts, later[i]] if later else parts))
-    return Steps(rebuilt(patterns[0], tensors), len(first) + rest.done, rest.error)
+    return Steps(rebuild(patterns[0], tensors), len(first) + rest.done, rest.error)

@@ -12,7 +12,7 @@ FIRST_OUTPUT, FIRST_SCRATCH = INPUTS, INPUTS + OUTPUTS
 
 
 @dataclass(frozen=True)
-class Step:
+class Instruction:
     """A row: which slots it reads and writes, and which pair of options is its own."""
 
     kernel: str
@@ -21,28 +21,28 @@ class Step:
     pair: int = 0
 
 
-def packed(steps: Sequence[Step]) -> tuple[int, ...]:
+def packed(steps: Sequence[Instruction]) -> tuple[int, ...]:
     """The sizes of a call."""
     return len(steps), *(_packed(step) for step in steps)
 
 
-def _packed(step: Step) -> int:
+def _packed(step: Instruction) -> int:
     fields = [*step.operands, *(0,) * (4 - len(step.operands)), step.result, step.pair]
     return FACTS[step.kernel].number + sum(field << (16 + 4 * i) for i, field in enumerate(fields))
 
 
-def unpacked(sizes: Sequence[int]) -> list[Step]:
+def unpacked(sizes: Sequence[int]) -> list[Instruction]:
     """The steps of a call."""
     return [_unpacked(size) for size in sizes[1 : 1 + sizes[0]]]
 
 
-def _unpacked(size: int) -> Step:
+def _unpacked(size: int) -> Instruction:
     *operands, result, pair = (size >> (16 + 4 * i) & 15 for i in range(6))
     kernel = NAMES[size & 0xFFFF]
-    return Step(kernel, tuple(operands[: FACTS[kernel].inputs]), result, pair)
+    return Instruction(kernel, tuple(operands[: FACTS[kernel].inputs]), result, pair)
 
 
-def may_lie_over(steps: Sequence[Step], output: int, source: int) -> bool:
-    """Whether an output may take the place of an input: no step reads that afterwards."""
+def may_lie_over(steps: Sequence[Instruction], output: int, source: int) -> bool:
+    """Whether an output may overwrite an input: no step reads that afterwards."""
     first = next(i for i, step in enumerate(steps) if step.result == output)
     return all(source not in step.operands for step in steps[first + 1 :])

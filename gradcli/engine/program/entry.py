@@ -17,8 +17,8 @@ from gradcli.engine.program.agree import difference
 from gradcli.engine.program.passes import optimized
 from gradcli.engine.program.record import Buffer, Call, Recording
 from gradcli.engine.program.replay import Program
-from gradcli.engine.program.transfers import alias_large, feeds_from, takes_into
-from gradcli.engine.program.values import Pattern, leaves, rebuilt, same
+from gradcli.engine.program.transfers import alias_large, input_transfers, output_transfers
+from gradcli.engine.program.values import Pattern, leaves, rebuild, same
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import CaptureError, GradcliError
 from gradcli.wording import quantity
@@ -107,7 +107,7 @@ class Entry:
         """
         before = self.pattern
         recorded = self._recorded(step, args)
-        returned = rebuilt(self.pattern, [Tensor(array.copy()) for array in self.outputs])
+        returned = rebuild(self.pattern, [Tensor(array.copy()) for array in self.outputs])
         why = self._judge(before, recorded, args, passes)
         recorded.forget()
         return returned, why and f"the step is not captured: {why}"
@@ -136,7 +136,7 @@ class Entry:
             with recording.to(recorded):
                 self.pattern, results = leaves(step(*copies))
                 self.outputs = [tensor.array.contiguous() for tensor in results]
-            _check_places(tensors_in(copies), lent)
+            _check_memory(tensors_in(copies), lent)
         except CaptureError:
             recorded.undo()  # the step will be made again, eagerly
             raise
@@ -177,23 +177,23 @@ class Entry:
         arguments = [a.array.contiguous() for a in args if isinstance(a, Tensor)]
         if not isinstance(program, Program):
             results = program.one_step(self.inputs, arguments, self.outputs)
-            return rebuilt(self.pattern, [Tensor(array) for array in results])
+            return rebuild(self.pattern, [Tensor(array) for array in results])
         results = [empty(array.shape, array.dtype) for array in self.outputs]
         if self.transfers is None:
             self.transfers = (
-                feeds_from(arguments, self.inputs),
-                takes_into(self.outputs, results, False),
+                input_transfers(arguments, self.inputs),
+                output_transfers(self.outputs, results, False),
             )
-        feeds, takes = self.transfers
+        copies_in, copies_out = self.transfers
         for i, array in enumerate(arguments):
-            feeds.set_source(i, array.place)
-        alias_large(self.private, program, feeds, self.inputs, arguments)
+            copies_in.set_source(i, array.pointer)
+        alias_large(self.private, program, copies_in, self.inputs, arguments)
         for i, array in enumerate(results):
-            takes.set_target(i, array.storage.data)
-        _, error = program.replay(1, feeds, takes)
+            copies_out.set_target(i, array.storage.data)
+        _, error = program.replay(1, copies_in, copies_out)
         if error is not None:
             raise error
-        return rebuilt(self.pattern, [Tensor(array) for array in results])
+        return rebuild(self.pattern, [Tensor(array) for array in results])
 
     def steps(
         self, program: Program | DeviceProgram, tensors: Sequence[Tensor], first: int
@@ -203,16 +203,19 @@ class Entry:
         arguments = [tensor[first:].array.contiguous() for tensor in tensors]
         if not isinstance(program, Program):
             results, whole, error = program.steps(self.inputs, arguments, self.outputs, count)
-            return Steps(rebuilt(self.pattern, [Tensor(a) for a in results]), whole, error)
+            return Steps(rebuild(self.pattern, [Tensor(a) for a in results]), whole, error)
         results = [empty((count, *array.shape), array.dtype) for array in self.outputs]
-        feeds, takes = feeds_from(arguments, self.inputs), takes_into(self.outputs, results, True)
-        alias_large(self.private, program, feeds, self.inputs, arguments)
-        count_done, error = program.replay(count, feeds, takes)
+        copies_in, copies_out = (
+            input_transfers(arguments, self.inputs),
+            output_transfers(self.outputs, results, True),
+        )
+        alias_large(self.private, program, copies_in, self.inputs, arguments)
+        count_done, error = program.replay(count, copies_in, copies_out)
         if error is not None:
             for array, into in zip(self.outputs, results, strict=True):
                 copy_into(into.view(array.shape, array.strides, count_done * array.numel), array)
             results = [Tensor(array)[: count_done + 1].array for array in results]
-        return Steps(rebuilt(self.pattern, [Tensor(array) for array in results]), count_done, error)
+        return Steps(rebuild(self.pattern, [Tensor(array) for array in results]), count_done, error)
 
 
 def program_of(
@@ -270,7 +273,7 @@ def _lend(argument: Tensor, lent: Array) -> Tensor:
     return Tensor(lent)
 
 
-def _check_places(tensors: Sequence[Tensor], lent: Sequence[Array]) -> None:
+def _check_memory(tensors: Sequence[Tensor], lent: Sequence[Array]) -> None:
     """Refuse a recorded write to an argument: that has given the program's copy other memory."""
     pairs = zip(tensors, lent, strict=True)
     if any(tensor.array.storage is not mine.storage for tensor, mine in pairs):

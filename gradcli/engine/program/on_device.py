@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from gradcli.engine import outside
 from gradcli.engine.array import Array, copy_into, empty, empty_beside
-from gradcli.engine.device import cpu, place
+from gradcli.engine.device import cpu, scope
 from gradcli.engine.device.cpu import Storage
 from gradcli.engine.device.gpu.device import GPU, Memory, of_library, on_device, on_gpu
-from gradcli.engine.device.gpu.driver import Place, Ready, Replayable
-from gradcli.engine.device.gpu.launch import CallSpec, Plan
+from gradcli.engine.device.gpu.driver import Address, Ready, Replayable
+from gradcli.engine.device.gpu.launch import CallSpec, LaunchList
 from gradcli.engine.device.kernels import ffi
 from gradcli.engine.device.program import CallPlan
 from gradcli.engine.dtype import DType
@@ -53,7 +53,7 @@ class _Piece:
         return on_gpu(self.storage, self.low, self.high, self.dtype)
 
 
-class _Block:
+class _DeviceBlock:
     """Pieces one behind the other in the GPU's memory."""
 
     memory: Memory
@@ -92,7 +92,7 @@ class DeviceProgram:
         self._inputs = {id(array.storage) for array in inputs}
         written_on_host = {v.buffer for call in alone for v in call.outputs}
         owned = {id(source.varying().storage) for _, source in recording.varying.values()}
-        self._changing, self._large, self._constant = _Block(), _Block(), _Block()
+        self._changing, self._large, self._constant = _DeviceBlock(), _DeviceBlock(), _DeviceBlock()
         self._pieces_of = self._pieces(written_on_host, owned)
         for block in (self._changing, self._large, self._constant):
             block.memory = gpu.allocate(block.nbytes)
@@ -100,7 +100,8 @@ class DeviceProgram:
             gpu.stage(self._large.nbytes)
         self._waited = 0.0
         self._plans = [
-            Plan() if call.function else gpu.plan_call(self._shapes(call)) for call in self.calls
+            LaunchList() if call.function else gpu.plan_call(self._shapes(call))
+            for call in self.calls
         ]
         self.plans = [CallPlan(1, (1,), p.scratch, 0, 1) for p in self._plans]
         parts = schedule.waves(self.calls, self.plans)
@@ -128,7 +129,7 @@ class DeviceProgram:
 
     def _pieces(
         self, written_on_host: set[Buffer], owned: set[int]
-    ) -> dict[Buffer, tuple[_Block, _Piece]]:
+    ) -> dict[Buffer, tuple[_DeviceBlock, _Piece]]:
         views: dict[Buffer, list[View]] = {}
         for call in _kernel_calls(self.calls):
             for view in call.views:
@@ -155,23 +156,23 @@ class DeviceProgram:
         ]
         return CallSpec(call.kernel, views, call.sizes, call.options)
 
-    def _place(self, view: View) -> Place:
+    def _address(self, view: View) -> Address:
         storage = view.buffer.storage
         if view.buffer in self._pieces_of:
             block, piece = self._pieces_of[view.buffer]
             at = piece.at + (view.offset - piece.low) * on_device(view.dtype).size
-            return Place(block.memory.handle, at)
+            return Address(block.memory.handle, at)
         offset = view.offset * on_device(view.dtype).size
         if storage is None:
-            return Place(self._arena.handle, self.layout.buffers[view.buffer] + offset)
+            return Address(self._arena.handle, self.layout.buffers[view.buffer] + offset)
         assert isinstance(storage, Memory)
-        return Place(storage.handle, offset)
+        return Address(storage.handle, offset)
 
     def _ready(self, number: int) -> list[Ready]:
         call, plan = self.calls[number], self._plans[number]
-        places = [self._place(view) for view in call.views]
-        scratch = Place(self._arena.handle, self.layout.scratch.get(number, 0))
-        return [self.gpu.ready(call.kernel, launch, places, scratch) for launch in plan.launches]
+        addresses = [self._address(view) for view in call.views]
+        scratch = Address(self._arena.handle, self.layout.scratch.get(number, 0))
+        return [self.gpu.ready(call.kernel, launch, addresses, scratch) for launch in plan.launches]
 
     def _record(self, order: Sequence[int]) -> list[tuple[Replayable, Call | None]]:
         """What is queued with one launch, and the call of a function behind it, if there is one."""
@@ -230,9 +231,9 @@ class DeviceProgram:
         self.gpu.driver.synchronize()
         self.gpu.report.check()
 
-    def replay(self, feeds: Moves, takes: Moves) -> GradcliError | None:
+    def replay(self, copies_in: Moves, copies_out: Moves) -> GradcliError | None:
         """One step, queued; what ended it: the CPU's part of it, or a function."""
-        for own, source in feeds:
+        for own, source in copies_in:
             self._move(own, source)
         error = self._compute_on_host()
         if error is not None:
@@ -244,7 +245,7 @@ class DeviceProgram:
             self._queue()
         except GradcliError as refused:
             error = refused
-        for into, own in takes:
+        for into, own in copies_out:
             self._move(into, own)
         return error
 
@@ -263,13 +264,13 @@ class DeviceProgram:
         return error
 
     def _move(self, to: Array, source: Array) -> None:
-        """Bytes from one place to another: both are in order, and on one device or the CPU."""
+        """Copy bytes between arrays: both are in order, and on one device or the CPU."""
         nbytes = source.numel * on_device(source.dtype).size
         if isinstance(to.storage, Memory) and isinstance(source.storage, Memory):
             if nbytes:
                 self.gpu.driver.copy(_at(to.storage, to), _at(source.storage, source), nbytes)
         elif to.storage.device is None and source.storage.device is None:
-            ffi.memmove(to.place, source.place, source.numel * source.dtype.size)
+            ffi.memmove(to.pointer, source.pointer, source.numel * source.dtype.size)
         else:
             copy_into(to, source)
 
@@ -278,9 +279,12 @@ class DeviceProgram:
     ) -> list[Array]:
         """One step; its results in memory of their own."""
         results = [empty_beside(array) for array in outputs]
-        feeds, takes = zip(inputs, arguments, strict=True), zip(results, outputs, strict=True)
+        copies_in, copies_out = (
+            zip(inputs, arguments, strict=True),
+            zip(results, outputs, strict=True),
+        )
         with self.gpu.lock:
-            error = self.replay(list(feeds), list(takes))
+            error = self.replay(list(copies_in), list(copies_out))
         if error is not None:
             raise error
         return results
@@ -301,11 +305,11 @@ class DeviceProgram:
         with self.gpu.lock:
             for i in range(count):
                 own_rows = zip(inputs, arguments, strict=True)
-                feeds = [(own, _row(array, i, own)) for own, array in own_rows]
+                copies_in = [(own, _row(array, i, own)) for own, array in own_rows]
                 pairs = zip(results, outputs, strict=True)
-                takes = [(_row(array, i, out), out) for array, out in pairs]
+                copies_out = [(_row(array, i, out), out) for array, out in pairs]
                 report.begin(i)
-                error = self.replay(feeds, takes)
+                error = self.replay(copies_in, copies_out)
                 if error is not None:
                     whole = report.step if error.of_earlier_op else i
                     return [_rows(array, whole + 1) for array in results], whole, error
@@ -316,8 +320,8 @@ class DeviceProgram:
         return [_rows(array, step + 1) for array in results], step, error
 
 
-def _at(storage: Memory, array: Array) -> Place:
-    return Place(storage.handle, array.offset * on_device(array.dtype).size)
+def _at(storage: Memory, array: Array) -> Address:
+    return Address(storage.handle, array.offset * on_device(array.dtype).size)
 
 
 def _there(view: View) -> bool:
@@ -325,7 +329,7 @@ def _there(view: View) -> bool:
 
 
 def _is_of_gpu(call: Call) -> bool:
-    """Whether a call has its place among the GPU's: those before it wait for it or it for them."""
+    """Whether a call is ordered among the GPU's: earlier ones wait for it or it for them."""
     return call.function is not None or any(_there(view) for view in call.views)
 
 
@@ -380,7 +384,7 @@ def _keep_what_is_sent(calls: Sequence[Call]) -> None:
 
 def _rows_beside(array: Array, count: int) -> Array:
     """Fresh memory for so many arrays like this one."""
-    with place.on(array.storage.device):
+    with scope.on(array.storage.device):
         return empty((count, *array.shape), array.dtype)
 
 

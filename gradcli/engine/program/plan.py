@@ -1,7 +1,7 @@
-"""Planning: every intermediate, and the scratch of every call, gets a place in one arena.
+"""Planning: every intermediate, and the scratch of every call, gets an offset in one arena.
 
 Two of them may share bytes when the waves in which they are in use do not meet, or when an
-elementwise call puts its result in the place of an input that nobody needs any more.
+elementwise call overwrites an input that no later call reads.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class _Life:
 
 
 @dataclass(frozen=True)
-class Layout:
+class ArenaLayout:
     """Where everything lies, as offsets in bytes from the arena's start."""
 
     nbytes: int
@@ -47,7 +47,7 @@ class _Work:
     last: int
 
 
-def layout(calls: Sequence[Call], plans: Sequence[CallPlan], parts: Sequence[Part]) -> Layout:
+def layout(calls: Sequence[Call], plans: Sequence[CallPlan], parts: Sequence[Part]) -> ArenaLayout:
     """The arena of a program: its size is the peak of what the program needs beside kept memory."""
     waves: dict[int, list[int]] = {}
     for part in parts:
@@ -63,8 +63,8 @@ def layout(calls: Sequence[Call], plans: Sequence[CallPlan], parts: Sequence[Par
         if work.plan.shared_bytes
     }
     shared = {id(life): life for life in buffers.values()}
-    nbytes = _place([*shared.values(), *scratch.values()])
-    return Layout(
+    nbytes = _assign_offsets([*shared.values(), *scratch.values()])
+    return ArenaLayout(
         nbytes,
         {buffer: life.offset for buffer, life in buffers.items()},
         {number: life.offset for number, life in scratch.items()},
@@ -84,7 +84,7 @@ def _lives(works: Sequence[_Work]) -> dict[Buffer, _Life]:
 
 
 def _in_place(works: Sequence[_Work], lives: dict[Buffer, _Life]) -> dict[Buffer, _Life]:
-    """Let results take the place of inputs that end with the call; such buffers share a life."""
+    """Let results overwrite inputs that end with the call; such buffers share a life."""
     users: dict[tuple[Buffer, int], int] = {}  # how many calls use a buffer in a wave
     for work in works:
         for buffer in {view.buffer for view in work.call.views}:
@@ -131,13 +131,13 @@ def _interchangeable(call: Call, out: View) -> list[View]:
     return [view for view in fit if view.buffer not in unfit and not view.buffer.persistent]
 
 
-def _place(lives: list[_Life]) -> int:
+def _assign_offsets(lives: list[_Life]) -> int:
     """Largest first, each at the lowest offset that is free in all its waves; gives the size."""
-    placed: list[_Life] = []
+    earlier: list[_Life] = []
     for life in sorted(lives, key=lambda life: (-life.nbytes, life.first)):
         rivals = sorted(
             (rival.offset, rival.offset + rival.nbytes)
-            for rival in placed
+            for rival in earlier
             if rival.first <= life.last and life.first <= rival.last
         )
         offset = 0
@@ -146,5 +146,5 @@ def _place(lives: list[_Life]) -> int:
                 break
             offset = max(offset, -(-high // _ALIGN) * _ALIGN)
         life.offset = offset
-        placed.append(life)
-    return max((life.offset + life.nbytes for life in placed), default=0)
+        earlier.append(life)
+    return max((life.offset + life.nbytes for life in earlier), default=0)

@@ -7,7 +7,7 @@ from typing import Any
 
 from gradcli.dataclass import dataclass
 from gradcli.engine import recording
-from gradcli.engine.device import meta, place
+from gradcli.engine.device import meta, scope
 from gradcli.engine.device.program import CallList, CallPlan, fields
 from gradcli.engine.program import plan, schedule
 from gradcli.engine.program.passes import PASSES, optimized
@@ -124,7 +124,7 @@ def arena_bytes(
         CaptureError, DeviceError: the step looks at numbers; it would not be captured either.
     """
     rehearsal = Rehearsal()
-    with place.on(meta.DEVICE), recording.to(rehearsal):
+    with scope.on(meta.DEVICE), recording.to(rehearsal):
         result = step(*args)
     rehearsal.close()  # the result is still there, so it counts as wanted
     del result

@@ -29,13 +29,13 @@ class Buffer:
 
     Attributes:
         storage: where it lies, for memory that outlives the program's run: parameters, states,
-            data, gradients. None for an intermediate, which the plan gives a place.
+            data, gradients. None for an intermediate, which gets an offset in the arena.
         internal: whether the step itself allocates it.
         owner: who writes its numbers before each step.
         has_writer: whether a recorded call writes to it.
         before: what it held before that, while the recording may still be undone or proved.
         device: where it lies; None for the CPU.
-        again: the second run of a checkpoint's part that made it; None for all others.
+        rerun: the second run of the checkpoint that allocated it; None for all others.
     """
 
     nbytes: int
@@ -45,7 +45,7 @@ class Buffer:
     has_writer: bool = False
     before: bytes | None = None
     device: Any = None
-    again: object = None
+    rerun: object = None
 
     @property
     def persistent(self) -> bool:
@@ -224,7 +224,7 @@ class Recording:
         """Fresh memory: an intermediate, unless it is still held when the step has ended."""
         key = id(storage)
         self._buffers[key] = Buffer(
-            storage.nbytes, internal=True, device=storage.device, again=repeating()
+            storage.nbytes, internal=True, device=storage.device, rerun=repeating()
         )
 
         def forget(_: weakref.ref[Storage]) -> None:

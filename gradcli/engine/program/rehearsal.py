@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gradcli.engine.array import Array, empty
-from gradcli.engine.device import cpu, meta, place
+from gradcli.engine.device import cpu, meta, scope
 from gradcli.engine.program.capture import Captured
 from gradcli.engine.program.entry import Entry
 from gradcli.engine.program.passes import PASSES, optimized
@@ -73,7 +73,7 @@ def _imagined(step: Callable[..., object], reasons: Sequence[str]) -> Callable[.
 
     def imagined(*args: object) -> object:
         try:
-            with meta.blank(False), place.on(meta.DEVICE):
+            with meta.blank(False), scope.on(meta.DEVICE):
                 return step(*args)
         except DeviceError as error:
             raise DeviceError(reasons[0] if reasons else error.message) from error
@@ -141,7 +141,7 @@ class RehearsedProgram:
     ) -> list[Array]:
         """What one step gives."""
         self._replay()
-        with place.on(meta.DEVICE):
+        with scope.on(meta.DEVICE):
             return [empty(array.shape, array.dtype) for array in outputs]
 
     def steps(
@@ -153,7 +153,7 @@ class RehearsedProgram:
     ) -> tuple[list[Array], int, None]:
         """What so many steps give, a row for each."""
         self._replay()
-        with place.on(meta.DEVICE):
+        with scope.on(meta.DEVICE):
             rows = [empty((count, *array.shape), array.dtype) for array in outputs]
         return rows, count, None
 

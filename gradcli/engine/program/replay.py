@@ -1,4 +1,4 @@
-"""A program: calls with a place for everything they touch, ready to be replayed."""
+"""A program: calls with the addresses of their tensors, ready to be replayed."""
 
 from __future__ import annotations
 
@@ -93,14 +93,14 @@ class Program:
         return before > 0 and self._extents[before - 1][1] > low
 
     def grow(self, growths: Sequence[Growth]) -> None:
-        """Numbers of its calls that depend on the place of a step; the program has one section."""
+        """Let numbers of its calls depend on the position; the program has one section."""
         [(compiled, _)] = self._sections
         compiled.grow(growths)
 
-    def move_to(self, place: int) -> None:
-        """Let the replays that follow be of steps at this place."""
+    def move_to(self, position: int) -> None:
+        """Let the replays that follow be of steps at this position."""
         [(compiled, _)] = self._sections
-        compiled.move_to(place)
+        compiled.move_to(position)
 
     def prove(self) -> None:
         """One step on the numbers that the recorded step found, functions among them."""
@@ -120,7 +120,7 @@ class Program:
         return alone
 
     def replay(
-        self, steps: int, feeds: Transfers = NOTHING, takes: Transfers = NOTHING
+        self, steps: int, inputs: Transfers = NOTHING, outputs: Transfers = NOTHING
     ) -> tuple[int, GradcliError | None]:
         """Run so many steps; gives how many ran to their end, and why the next one did not."""
         buffers, more = [], []
@@ -131,35 +131,35 @@ class Program:
             buffers.append(cpu.borrow(rows))
             target: Array = source.varying()
             nbytes = target.numel * target.dtype.size
-            more.append((target.place, 0, buffers[-1].data, nbytes, nbytes))
+            more.append((target.pointer, 0, buffers[-1].data, nbytes, nbytes))
         for storage in self._outputs:
             storage.version += 1
         for leaf, grad in self.recording.grads.items():
             leaf.grad = grad
-        return self._in_stretches(steps, feeds.and_also(more) if more else feeds, takes)
+        return self._in_stretches(steps, inputs.and_also(more) if more else inputs, outputs)
 
     def _in_stretches(
-        self, steps: int, feeds: Transfers, takes: Transfers
+        self, steps: int, inputs: Transfers, outputs: Transfers
     ) -> tuple[int, GradcliError | None]:
         """Back in Python every tenth of a second, so that Ctrl-C is heard."""
         count, length = 0, 1
         while True:
             began = time.perf_counter()
-            more, error = self._steps(count, min(length, steps - count), feeds, takes)
+            more, error = self._steps(count, min(length, steps - count), inputs, outputs)
             count += more
             if error is not None or count == steps:
                 return count, error
             length = max(1, int(STRETCH_SECONDS * more / (time.perf_counter() - began)))
 
     def _steps(
-        self, first: int, steps: int, feeds: Transfers, takes: Transfers
+        self, first: int, steps: int, inputs: Transfers, outputs: Transfers
     ) -> tuple[int, GradcliError | None]:
         """The steps from this one on: all in one go, unless functions are called in between."""
         if len(self._sections) == 1:
-            return self._sections[0][0].replay(first, steps, feeds, takes)
-        in_place = feeds.in_place()
+            return self._sections[0][0].replay(first, steps, inputs, outputs)
+        in_place = inputs.in_place()
         for step in range(first, first + steps):
-            error = _one_step(self._sections, step, feeds, in_place, takes)
+            error = _one_step(self._sections, step, inputs, in_place, outputs)
             if error is not None:
                 return step - first, error
         return steps, None
@@ -168,20 +168,20 @@ class Program:
 def _one_step(
     sections: Sequence[tuple[Compiled, Callable[[], object] | None]],
     step: int,
-    feeds: Transfers,
+    inputs: Transfers,
     in_place: Transfers,
-    takes: Transfers,
+    outputs: Transfers,
 ) -> GradcliError | None:
     """One step, section by section: what comes with it is copied before the first of them."""
     for compiled, function in sections:
-        _, error = compiled.replay(step, 1, feeds, NOTHING if function else takes)
+        _, error = compiled.replay(step, 1, inputs, NOTHING if function else outputs)
         if error is not None or function is None:
             return error
         try:
             outside.run(function, (), ())
         except GradcliError as error:
             return error
-        feeds = in_place
+        inputs = in_place
     return None
 
 

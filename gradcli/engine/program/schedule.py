@@ -58,14 +58,14 @@ def waves(calls: Sequence[Call], plans: Sequence[CallPlan]) -> list[Part]:
     parts = []
     last_check, last = -1, 0
     outside = -1  # the wave of the last function
-    again: dict[object, int] = {None: 0}  # when each run of a checkpoint's part may begin
+    starts: dict[object, int] = {None: 0}  # when each run of a checkpoint's part may begin
     for number, (call, plan) in enumerate(zip(calls, plans, strict=True)):
         views = _touched(call)
         after = [uses[v.buffer].free_after(*v.extent, w) for v, w in views if v.buffer in uses]
         keeps = any(view.buffer.persistent for view in call.outputs)
         start = 1 + max((*after, last_check if keeps else -1, outside))
-        run = next((view.buffer.again for view in call.outputs if view.buffer.again), None)
-        start = max(start, again.setdefault(run, last))
+        run = next((view.buffer.rerun for view in call.outputs if view.buffer.rerun), None)
+        start = max(start, starts.setdefault(run, last))
         if call.function is not None:
             outside = start = last + 1
         if not call.outputs:

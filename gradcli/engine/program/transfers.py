@@ -11,23 +11,25 @@ from gradcli.engine.program.replay import Program
 _ALIAS_BYTES = 1 << 14  # a smaller argument is copied faster than it is looked up
 
 
-def feeds_from(arguments: Sequence[Array], inputs: Sequence[Array]) -> Transfers:
-    """From the rows of the arguments into the program's own memory."""
+def input_transfers(arguments: Sequence[Array], inputs: Sequence[Array]) -> Transfers:
+    """Copies from the rows of the arguments into the program's own memory."""
     sizes = [own.numel * own.dtype.size for own in inputs]
     return Transfers(
         [
-            (own.place, 0, array.place, nbytes, nbytes)
+            (own.pointer, 0, array.pointer, nbytes, nbytes)
             for array, own, nbytes in zip(arguments, inputs, sizes, strict=True)
         ]
     )
 
 
-def takes_into(outputs: Sequence[Array], results: Sequence[Array], stacked: bool) -> Transfers:
-    """From where the program leaves its results into those of the caller."""
+def output_transfers(
+    outputs: Sequence[Array], results: Sequence[Array], stacked: bool
+) -> Transfers:
+    """Copies from the program's results into those of the caller."""
     sizes = [array.numel * array.dtype.size for array in outputs]
     return Transfers(
         [
-            (into.place, nbytes if stacked else 0, array.place, 0, nbytes)
+            (into.pointer, nbytes if stacked else 0, array.pointer, 0, nbytes)
             for array, into, nbytes in zip(outputs, results, sizes, strict=True)
         ]
     )
@@ -36,7 +38,7 @@ def takes_into(outputs: Sequence[Array], results: Sequence[Array], stacked: bool
 def alias_large(
     private: Iterable[int],
     program: Program,
-    feeds: Transfers,
+    transfers: Transfers,
     inputs: Sequence[Array],
     arguments: Sequence[Array],
 ) -> None:
@@ -46,6 +48,6 @@ def alias_large(
         if own.storage.nbytes < _ALIAS_BYTES:
             continue
         if program.writes(arguments[i]):
-            feeds.set_target(i, own.place)
+            transfers.set_target(i, own.pointer)
         else:
-            feeds.alias(i)
+            transfers.alias(i)

@@ -1,4 +1,4 @@
-"""Tensors inside tuples, lists and dicts: taken out in order, and put back into the same places."""
+"""Tensors nested in tuples, lists and dicts: flattened into a list, and put back."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import CaptureError
 
-Pattern = Any  # the value with a Place where each tensor was
+Pattern = Any  # the value with a TensorIndex for each tensor
 
 
-class Place(int):
-    """Which of the tensors stands here."""
+class TensorIndex(int):
+    """The index of a tensor in the flat list."""
 
     def __repr__(self) -> str:
         return "<tensor>"
@@ -28,7 +28,7 @@ def leaves(value: object) -> tuple[Pattern, list[Tensor]]:
 def _pattern(value: Any, tensors: list[Tensor]) -> Pattern:
     if isinstance(value, Tensor):
         tensors.append(value)
-        return Place(len(tensors) - 1)
+        return TensorIndex(len(tensors) - 1)
     if isinstance(value, dict):
         return {key: _pattern(item, tensors) for key, item in value.items()}
     if type(value) in (tuple, list):
@@ -67,12 +67,12 @@ def same(a: Any, b: Any) -> bool:
     return isinstance(a, (int, str, bytes, complex, MethodType)) and bool(a == b)
 
 
-def rebuilt(pattern: Pattern, tensors: Sequence[Tensor]) -> Any:
+def rebuild(pattern: Pattern, tensors: Sequence[Tensor]) -> Any:
     """The value of a pattern with other tensors."""
-    if isinstance(pattern, Place):
+    if isinstance(pattern, TensorIndex):
         return tensors[pattern]
     if isinstance(pattern, dict):
-        return {key: rebuilt(item, tensors) for key, item in pattern.items()}
+        return {key: rebuild(item, tensors) for key, item in pattern.items()}
     if isinstance(pattern, (tuple, list)):
-        return type(pattern)(rebuilt(item, tensors) for item in pattern)
+        return type(pattern)(rebuild(item, tensors) for item in pattern)
     return pattern

@@ -9,7 +9,7 @@ import pytest
 
 from gradcli import engine
 from gradcli.engine import nn, optim
-from gradcli.engine.device import place
+from gradcli.engine.device import scope
 from gradcli.engine.program.planned import arena_bytes
 from gradcli.errors import CaptureError, DeviceError
 
@@ -59,14 +59,14 @@ def test_it_is_the_arena_of_the_captured_step(kind: Callable[[list[float]], Trai
     for _ in range(3):
         captured(engine.rand(BATCH, 1, 8, 8), engine.zeros(BATCH, dtype=engine.int64))
     assert captured.why_not == ""
-    before = list(place.devices)
+    before = list(scope.devices)
     with engine.device("meta"):
         step = kind([0.5])
         args = engine.rand(BATCH, 1, 8, 8), engine.zeros(BATCH, dtype=engine.int64)
     assert arena_bytes(step, args) == captured.programs[0].arena_bytes > 0
     assert arena_bytes(step, args, passes=()) > captured.programs[0].arena_bytes
     del step, args
-    assert place.devices == before
+    assert scope.devices == before
 
 
 def test_a_step_that_looks_at_numbers_has_none() -> None:

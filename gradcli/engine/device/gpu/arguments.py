@@ -5,14 +5,14 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 
-from gradcli.engine.device.gpu.driver import Place, value_bytes
+from gradcli.engine.device.gpu.driver import Address, value_bytes
 from gradcli.engine.device.kernels import ffi
 
 
-class Arguments:
+class KernelParams:
     """The arguments of a launch as the driver wants them: pointers to values."""
 
-    def __init__(self, args: Iterable[Place | int | float | bytes]) -> None:
+    def __init__(self, args: Iterable[Address | int | float | bytes]) -> None:
         packed = [_packed(arg) for arg in args]
         self._values = ffi.new("char[]", b"".join(packed))
         at, pointers = self._values + 0, []
@@ -23,9 +23,9 @@ class Arguments:
         self.address = address_of(self._pointers)
 
 
-def _packed(arg: Place | int | float | bytes) -> bytes:
+def _packed(arg: Address | int | float | bytes) -> bytes:
     """A value as it lies in memory, padded so that the next one is aligned."""
-    if isinstance(arg, Place):
+    if isinstance(arg, Address):
         return struct.pack("2Q", arg.handle + arg.offset, 0)
     data = value_bytes(arg)
     return data + bytes(-len(data) % 16)

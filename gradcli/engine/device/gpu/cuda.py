@@ -18,9 +18,9 @@ from cuda.bindings import driver
 
 from gradcli.devices import name_of, too_high
 from gradcli.engine.device.gpu import nvrtc
-from gradcli.engine.device.gpu.arguments import Arguments, address_of
+from gradcli.engine.device.gpu.arguments import KernelParams, address_of
 from gradcli.engine.device.gpu.blame import failure, no_launch, no_memory
-from gradcli.engine.device.gpu.driver import Place, Ready, Replayable
+from gradcli.engine.device.gpu.driver import Address, Ready, Replayable
 from gradcli.engine.device.gpu.staging import Ring, Staging
 from gradcli.engine.device.kernels import ffi
 from gradcli.errors import DeviceError
@@ -169,10 +169,10 @@ class Cuda(Staging):
         # Python may let go of it in the midst of anything: it is given back with the next one.
         return ffi.gc(ffi.cast("void *", at), self._unpinned.append, nbytes)
 
-    def write(self, place: Place, data: bytes | memoryview) -> None:
+    def write(self, address: Address, data: bytes | memoryview) -> None:
         """Queue a copy from the host; `data` may change once this returns."""
         self._bind()
-        to = place.handle + place.offset
+        to = address.handle + address.offset
         for first, begin, piece in self._ring.pieces(data):
             ffi.memmove(self._staging + begin, piece, len(piece))
             source = address_of(self._staging + begin)
@@ -190,16 +190,16 @@ class Cuda(Staging):
         self._bind()
         return bool(driver.cuStreamQuery(self._stream)[0].value == _NOT_READY)
 
-    def read(self, place: Place, into: memoryview) -> None:
+    def read(self, address: Address, into: memoryview) -> None:
         """Copy to the host, after everything queued."""
         self._bind()
         if into.nbytes:
             to = address_of(ffi.from_buffer(into, require_writable=True))
-            source = place.handle + place.offset
+            source = address.handle + address.offset
             self._check(driver.cuMemcpyDtoHAsync(to, source, into.nbytes, self._stream))
         self.synchronize()
 
-    def copy(self, to: Place, source: Place, nbytes: int) -> None:
+    def copy(self, to: Address, source: Address, nbytes: int) -> None:
         """Queue a copy within the device."""
         self._bind()
         if nbytes:
@@ -222,7 +222,7 @@ class Cuda(Staging):
             ready.work(int(self._stream))
             return
         function = self._function(ready.module, ready.kernel)
-        arguments = Arguments(ready.args)
+        arguments = KernelParams(ready.args)
         self._queued[ready.kernel] = None
         result = driver.cuLaunchKernel(
             function, *ready.grid, ready.threads, 1, 1, 0, self._stream, arguments.address, 0

@@ -15,21 +15,21 @@ from dataclasses import replace
 from typing import Any
 
 from gradcli.dataclass import dataclass
-from gradcli.engine.device import cpu, place
+from gradcli.engine.device import cpu, scope
 from gradcli.engine.device.cpu import Storage
 from gradcli.engine.device.gpu import launches, source
-from gradcli.engine.device.gpu.driver import Driver, Handle, Place, Ready
+from gradcli.engine.device.gpu.driver import Address, Driver, Handle, Ready
 from gradcli.engine.device.gpu.launch import (
     LAUNCHERS,
     ON_TENSOR_CORES,
     CallSpec,
     KernelModule,
     Launch,
-    Plan,
+    LaunchList,
 )
-from gradcli.engine.device.gpu.report import Report
-from gradcli.engine.device.place import Located
+from gradcli.engine.device.gpu.report import ErrorReport
 from gradcli.engine.device.program import plan_call
+from gradcli.engine.device.scope import DeviceArray
 from gradcli.engine.dtype import DType, bfloat16, float32, float64
 from gradcli.engine.shape import Shape, extent, numel
 from gradcli.errors import DeviceError
@@ -65,7 +65,7 @@ class DeviceTensor:
     shape: Shape
     strides: Shape
     dtype: DType
-    where: Place
+    where: Address
 
 
 class GPU:
@@ -92,9 +92,9 @@ class GPU:
         self._used_bytes = 0
         self._addresses = _PAGE
         self._constants: dict[int, tuple[weakref.ref[Storage], Memory]] = {}
-        self._plans: dict[Any, Plan] = {}
-        self.report = Report(driver)
-        place.register(self)
+        self._plans: dict[Any, LaunchList] = {}
+        self.report = ErrorReport(driver)
+        scope.register(self)
 
     # -- memory --------------------------------------------------------------------------------
 
@@ -145,11 +145,11 @@ class GPU:
         data = bytearray(nbytes)
         with self.lock:
             if nbytes:
-                self.driver.read(Place(storage.handle, start), memoryview(data))
+                self.driver.read(Address(storage.handle, start), memoryview(data))
             self.report.check()
         return bytes(data)
 
-    def elements(self, array: Located) -> bytes:
+    def elements(self, array: DeviceArray) -> bytes:
         """The bytes of a contiguous array, as the CPU has them."""
         dtype = on_device(array.dtype)
         count = numel(array.shape)
@@ -164,7 +164,7 @@ class GPU:
         assert isinstance(storage, Memory)
         if len(data):
             with self.lock:
-                self.driver.write(Place(storage.handle, start), data)
+                self.driver.write(Address(storage.handle, start), data)
 
     def stage(self, nbytes: int) -> None:
         """Let two writes of so many bytes be on their way at once."""
@@ -179,32 +179,36 @@ class GPU:
                 storage.mirror = Storage(self.driver.pinned(storage.nbytes), storage.nbytes)
         return storage.mirror
 
-    def fetch(self, array: Located) -> None:
+    def fetch(self, array: DeviceArray) -> None:
         """Bring an array to its mirror, once everything queued is done; raises what was refused."""
-        place, data = self._both(array)
+        address, data = self._both(array)
         with self.lock:
-            self.driver.read(place, data)
+            self.driver.read(address, data)
             self.report.check()
 
-    def send(self, array: Located) -> None:
+    def send(self, array: DeviceArray) -> None:
         """Put what the mirror holds of an array into the array, after everything queued."""
-        place, data = self._both(array)
+        address, data = self._both(array)
         if len(data):
             with self.lock:
-                self.driver.write(place, data)
+                self.driver.write(address, data)
 
-    def _both(self, array: Located) -> tuple[Place, memoryview]:
+    def _both(self, array: DeviceArray) -> tuple[Address, memoryview]:
         """Where the bytes of an array lie here, and in its mirror."""
         assert isinstance(array.storage, Memory)
         size = array.dtype.size
         low, high = extent(array.offset, array.shape, array.strides)
         data = cpu.window(self.mirror(array.storage), low * size, (high - low) * size)
-        return Place(array.storage.handle, low * size), data
+        return Address(array.storage.handle, low * size), data
 
     # -- calls ---------------------------------------------------------------------------------
 
     def run(
-        self, kernel: str, arrays: Sequence[Located], sizes: Sequence[int], options: Sequence[float]
+        self,
+        kernel: str,
+        arrays: Sequence[DeviceArray],
+        sizes: Sequence[int],
+        options: Sequence[float],
     ) -> None:
         """Run one call: checked as on the CPU, then queued."""
         check(kernel, arrays, sizes, options)
@@ -217,16 +221,20 @@ class GPU:
             self.driver.launch(of_library(name, work))
 
     def _queue(
-        self, kernel: str, arrays: Sequence[Located], sizes: Sequence[int], options: Sequence[float]
+        self,
+        kernel: str,
+        arrays: Sequence[DeviceArray],
+        sizes: Sequence[int],
+        options: Sequence[float],
     ) -> None:
         copies: list[Memory] = []  # until the launches are queued
         tensors = [self._on_device(array, copies) for array in arrays]
         plan = self._plan(kernel, tensors, sizes, options)
         scratch = self.allocate(plan.scratch) if plan.scratch else None
-        begin = None if scratch is None else Place(scratch.handle, 0)
-        places = [tensor.where for tensor in tensors]
+        begin = None if scratch is None else Address(scratch.handle, 0)
+        addresses = [tensor.where for tensor in tensors]
         for launch in plan.launches:
-            self.driver.launch(self.ready(kernel, launch, places, begin))
+            self.driver.launch(self.ready(kernel, launch, addresses, begin))
 
     def _plan(
         self,
@@ -234,7 +242,7 @@ class GPU:
         tensors: Sequence[DeviceTensor],
         sizes: Sequence[int],
         options: Sequence[float],
-    ) -> Plan:
+    ) -> LaunchList:
         key = (
             kernel,
             tuple((tensor.shape, tensor.strides, tensor.dtype) for tensor in tensors),
@@ -249,12 +257,12 @@ class GPU:
             self._plans[key] = plan
         return plan
 
-    def plan_call(self, call: CallSpec) -> Plan:
+    def plan_call(self, call: CallSpec) -> LaunchList:
         """The launches of a call, their modules loaded."""
         with self.lock:
             return self._launches(call)
 
-    def _launches(self, call: CallSpec) -> Plan:
+    def _launches(self, call: CallSpec) -> LaunchList:
         if call.kernel not in LAUNCHERS:
             raise DeviceError(f"{call.kernel}: this kernel is not written for {self.name} yet")
         _countable(call)
@@ -267,15 +275,15 @@ class GPU:
         return plan
 
     def ready(
-        self, kernel: str, launch: Launch, tensors: Sequence[Place], scratch: Place | None
+        self, kernel: str, launch: Launch, tensors: Sequence[Address], scratch: Address | None
     ) -> Ready:
         """A launch of a call of this kernel, with its memory."""
         report = self.report
         return launch.ready(
-            str(launch.module), tensors, scratch, lambda: (report.place, report.code(kernel))
+            str(launch.module), tensors, scratch, lambda: (report.address, report.code(kernel))
         )
 
-    def _on_device(self, array: Located, copies: list[Memory]) -> DeviceTensor:
+    def _on_device(self, array: DeviceArray, copies: list[Memory]) -> DeviceTensor:
         storage = array.storage
         if isinstance(storage, Memory):
             if storage.device is not self:
@@ -284,7 +292,7 @@ class GPU:
                     f"{self.name}; move one of them: x.to('{self.name}')"
                 )
             dtype = on_device(array.dtype)
-            at = Place(storage.handle, array.offset * dtype.size)
+            at = Address(storage.handle, array.offset * dtype.size)
             return DeviceTensor(array.shape, array.strides, dtype, at)
         low, high = extent(array.offset, array.shape, array.strides)
         constant = not storage.writable and storage.nbytes <= _MOST_KEPT
@@ -299,7 +307,7 @@ class GPU:
             if constant:
                 self._keep(storage, memory)
         dtype = on_device(array.dtype)
-        at = Place(memory.handle, (array.offset - low) * dtype.size)
+        at = Address(memory.handle, (array.offset - low) * dtype.size)
         return DeviceTensor(array.shape, array.strides, dtype, at)
 
     def _keep(self, storage: Storage, memory: Memory) -> None:
@@ -348,7 +356,7 @@ def on_gpu(storage: Storage, low: int, high: int, dtype: DType) -> bytes | memor
 
 
 def check(
-    kernel: str, arrays: Sequence[Located], sizes: Sequence[int], options: Sequence[float]
+    kernel: str, arrays: Sequence[DeviceArray], sizes: Sequence[int], options: Sequence[float]
 ) -> None:
     """Refuse what the CPU's door refuses: bounds, overlaps, types and shapes of a call.
 

@@ -15,8 +15,8 @@ Handle = Any  # of a block of device memory
 
 
 @dataclass(frozen=True)
-class Place:
-    """A place in device memory."""
+class Address:
+    """An address in device memory."""
 
     handle: Handle
     offset: int  # bytes
@@ -26,7 +26,7 @@ class Place:
 class Ready:
     """A launch whose memory is known: what the driver is told.
 
-    `args` are places, whole numbers (32 bits, unsigned), floats, and bytes of a struct. `work`,
+    `args` are addresses, whole numbers (32 bits, unsigned), floats, and bytes of a struct. `work`,
     where there is some, queues kernels of a library instead: it is told CUDA's stream.
     """
 
@@ -34,7 +34,7 @@ class Ready:
     kernel: str
     grid: tuple[int, int, int]
     threads: int
-    args: tuple[Place | int | float | bytes, ...]
+    args: tuple[Address | int | float | bytes, ...]
     work: Callable[[int], object] | None = None
 
 
@@ -88,7 +88,7 @@ class Driver(Protocol):
         """A pointer to memory of the host that copies are quick from and to, while it is held."""
         ...
 
-    def write(self, place: Place, data: bytes | memoryview) -> None:
+    def write(self, address: Address, data: bytes | memoryview) -> None:
         """Queue a copy from the host; `data` may change once this returns."""
         ...
 
@@ -100,11 +100,11 @@ class Driver(Protocol):
         """Whether something that is queued has not run yet; the device begins with all of it."""
         ...
 
-    def read(self, place: Place, into: memoryview) -> None:
+    def read(self, address: Address, into: memoryview) -> None:
         """Copy to the host, after everything queued."""
         ...
 
-    def copy(self, to: Place, source: Place, nbytes: int) -> None:
+    def copy(self, to: Address, source: Address, nbytes: int) -> None:
         """Queue a copy within the device."""
         ...
 

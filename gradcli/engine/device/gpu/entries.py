@@ -24,13 +24,13 @@ _KERNEL = "KERNEL"
 @cache
 def kernels_of(module: KernelModule) -> tuple[str, ...]:
     """The names of a module's kernels."""
-    reader = _Reader()
+    reader = _EntryParser()
     text = _COMMENT.sub(" ", module_text(module, "")).replace("\\\n", " ")
     return tuple(reader.kernels(text))
 
 
 @dataclass
-class _Reader:
+class _EntryParser:
     """Macros as far as a text is read, and whether each condition around a line holds."""
 
     macros: dict[str, tuple[Sequence[str], str]] = field(default_factory=dict)

@@ -14,13 +14,13 @@ from hashlib import sha256
 from typing import NamedTuple, Protocol
 
 from gradcli.dataclass import dataclass
-from gradcli.engine.device.gpu.driver import Place, Ready
+from gradcli.engine.device.gpu.driver import Address, Ready
 from gradcli.engine.device.kernels import FACTS
 from gradcli.engine.dtype import DType
 from gradcli.engine.shape import Shape, numel
 
 Launcher = Callable[["Draft"], None]
-Planner = Callable[["CallSpec"], "Plan"]
+Planner = Callable[["CallSpec"], "LaunchList"]
 Grid = tuple[int, int, int]
 SUFFIX = {
     "float32": "f32",
@@ -36,8 +36,8 @@ THREADS = 256
 MOST_BLOCKS = 4096  # of a loop over a grid: enough for any GPU, each thread then does several
 
 
-class Operand(Protocol):
-    """What is known of a tensor of a call before it has a place."""
+class OperandSpec(Protocol):
+    """A tensor of a call before it has an address."""
 
     @property
     def shape(self) -> Shape:
@@ -103,18 +103,18 @@ class Launch:
     def ready(
         self,
         module: str,
-        tensors: Sequence[Place],
-        scratch: Place | None,
-        errors: Callable[[], tuple[Place, int]],
+        tensors: Sequence[Address],
+        scratch: Address | None,
+        errors: Callable[[], tuple[Address, int]],
     ) -> Ready:
         """The launch with its memory; `errors` says where to report, and as which number."""
-        args: list[Place | int | float | bytes] = []
+        args: list[Address | int | float | bytes] = []
         for arg in self.args:
             if isinstance(arg, TensorArg):
                 args.append(tensors[arg.number])
             elif isinstance(arg, Scratch):
                 assert scratch is not None
-                args.append(Place(scratch.handle, scratch.offset + arg.offset))
+                args.append(Address(scratch.handle, scratch.offset + arg.offset))
             elif isinstance(arg, Errors):
                 args += errors()
             else:
@@ -123,7 +123,7 @@ class Launch:
 
 
 @dataclass(frozen=True)
-class Plan:
+class LaunchList:
     """What runs a call: launches in order, and the scratch memory they share."""
 
     launches: tuple[Launch, ...] = ()
@@ -135,7 +135,7 @@ class CallSpec:
     """A call without its memory."""
 
     kernel: str
-    tensors: Sequence[Operand]
+    tensors: Sequence[OperandSpec]
     sizes: Sequence[int] = ()
     options: Sequence[float] = ()
     tensor_cores: bool = False  # the device has some that csrc/gpu is written for
@@ -198,16 +198,16 @@ class Draft(CallSpec):
     def scratch(self, nbytes: int) -> Scratch:
         """More memory that only this call uses, behind what it has."""
         begin = self.nbytes
-        self.nbytes += nbytes or 8  # a kernel that reads nothing there gets a place all the same
+        self.nbytes += nbytes or 8  # a kernel that reads none of it gets an address, too
         return Scratch(begin)
 
     def pair(self, count: int) -> tuple[Scratch, Scratch]:
         """Such memory for `count` numbers of two floats each."""
         return self.scratch(4 * count), self.scratch(4 * count)
 
-    def plan(self) -> Plan:
+    def plan(self) -> LaunchList:
         """Its launches so far, with the scratch memory that they share."""
-        return Plan(tuple(self.launches), self.nbytes) if self.launches else Plan()
+        return LaunchList(tuple(self.launches), self.nbytes) if self.launches else LaunchList()
 
 
 LAUNCHERS: dict[str, Planner] = {}
@@ -218,7 +218,7 @@ def launches(*kernels: str) -> Callable[[Launcher], Launcher]:
 
     def enter(launcher: Launcher) -> Launcher:
         @wraps(launcher)
-        def planner(call: CallSpec) -> Plan:
+        def planner(call: CallSpec) -> LaunchList:
             draft = Draft(**vars(call), family=launcher.__module__.rpartition(".")[2])
             launcher(draft)
             return draft.plan()

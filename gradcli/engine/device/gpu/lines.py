@@ -9,7 +9,7 @@ import math
 import struct
 
 from gradcli.dataclass import dataclass
-from gradcli.engine.device.gpu.launch import THREADS, Operand
+from gradcli.engine.device.gpu.launch import THREADS, OperandSpec
 
 _LINES = struct.Struct("6I")
 _WARP = 32
@@ -43,7 +43,7 @@ class Lines:
         return _LINES.pack(self.results, self.n, self.inner, self.chunk, self.members, apart)
 
 
-def lines(x: Operand, threads: int = THREADS, cut: bool = True) -> Lines:
+def lines(x: OperandSpec, threads: int = THREADS, cut: bool = True) -> Lines:
     """The lines of a contiguous tensor (outer, n, inner); `cut` where n may be in chunks."""
     outer, n, inner = x.shape
     return lines_of(outer * inner, n, inner, threads, cut)

@@ -19,7 +19,7 @@ import objc
 
 from gradcli.engine.device import cpu
 from gradcli.engine.device.gpu.blame import failure, no_launch, no_memory, no_module
-from gradcli.engine.device.gpu.driver import Place, Ready, Replayable, value_bytes
+from gradcli.engine.device.gpu.driver import Address, Ready, Replayable, value_bytes
 from gradcli.engine.device.gpu.launch import THREADS, KernelModule, over
 from gradcli.engine.device.gpu.metal_replay import Encoded, Indirect, Prepared
 from gradcli.engine.device.gpu.source import module_text, prelude_text
@@ -35,7 +35,7 @@ _LANES = 32  # of a SIMD group: kernels count on it
 _MOST_BYTES = 4096  # that an argument may have by value
 
 
-class Block:
+class MetalBuffer:
     """A block of memory: Metal's buffer, and the same bytes for the CPU."""
 
     def __init__(self, buffer: Any, nbytes: int) -> None:
@@ -105,7 +105,7 @@ class Metal(Staging):
 
     # -- memory --------------------------------------------------------------------------------
 
-    def allocate(self, nbytes: int) -> Block:
+    def allocate(self, nbytes: int) -> MetalBuffer:
         """Fresh memory; the device need not be able to have more than it is said to work with."""
         size = max(nbytes, 1)
         for again in (True, False):
@@ -115,12 +115,12 @@ class Metal(Staging):
                         size, Mtl.MTLResourceStorageModeShared
                     )
                 if buffer is not None:
-                    return Block(buffer, size)
+                    return MetalBuffer(buffer, size)
             if again and self._busy():
                 self.synchronize()  # what was freed may have been waited for
         raise no_memory(nbytes, self.product(), self.free_memory())
 
-    def free(self, handle: Block) -> None:
+    def free(self, handle: MetalBuffer) -> None:
         """Give memory back; queued work may still use it."""
         handle.release()
 
@@ -137,19 +137,19 @@ class Metal(Staging):
         """Memory of the host: the GPU's is no other."""
         return cpu.allocate(nbytes).data
 
-    def write(self, place: Place, data: bytes | memoryview) -> None:
+    def write(self, address: Address, data: bytes | memoryview) -> None:
         """Put bytes there, now or when the GPU has come so far; `data` may change then."""
         view = memoryview(data)
         if not view.nbytes:
             return
         view = view.cast("B")
         if not self._busy():
-            place.handle.view[place.offset : place.offset + len(view)] = view
+            address.handle.view[address.offset : address.offset + len(view)] = view
             return
         for first, begin, piece in self._ring.pieces(data):
             self._staging.view[begin : begin + len(piece)] = piece
-            staged = Place(self._staging, begin)
-            self.copy(Place(place.handle, place.offset + first), staged, len(piece))
+            staged = Address(self._staging, begin)
+            self.copy(Address(address.handle, address.offset + first), staged, len(piece))
 
     def _stage_through(self, nbytes: int) -> None:
         before, self._staging = self._staging, self.allocate(nbytes)
@@ -163,20 +163,20 @@ class Metal(Staging):
         end_states = (Mtl.MTLCommandBufferStatusCompleted, Mtl.MTLCommandBufferStatusError)
         return bool(self._running) and self._running[-1].commands.status() not in end_states
 
-    def read(self, place: Place, into: memoryview) -> None:
+    def read(self, address: Address, into: memoryview) -> None:
         """Copy to the host, after everything queued."""
         self.synchronize()
         if into.nbytes:
-            end = place.offset + into.nbytes
-            into.cast("B")[:] = place.handle.view[place.offset : end]
+            end = address.offset + into.nbytes
+            into.cast("B")[:] = address.handle.view[address.offset : end]
 
-    def copy(self, to: Place, source: Place, nbytes: int) -> None:
+    def copy(self, to: Address, source: Address, nbytes: int) -> None:
         """Queue a copy within the device."""
         words = not (to.offset | source.offset | nbytes) % 4
         kernel, size = ("copy_words", 4) if words else ("copy_bytes", 1)
         for first in range(0, nbytes // size, _MOST_COPIED):
             count = min(nbytes // size - first, _MOST_COPIED)
-            ends = [Place(end.handle, end.offset + first * size) for end in (source, to)]
+            ends = [Address(end.handle, end.offset + first * size) for end in (source, to)]
             self.launch(Ready(str(_COPIES), kernel, over(count), THREADS, (*ends, count)))
 
     # -- kernels -------------------------------------------------------------------------------
@@ -213,11 +213,11 @@ class Metal(Staging):
         most = pipeline.maxTotalThreadsPerThreadgroup()
         if ready.threads > most:
             raise DeviceError(f"metal: {no_launch(ready)}: on {self.product()} it may have {most}")
-        places, values = [], []
+        addresses, values = [], []
         for index, arg in enumerate(ready.args):
-            if isinstance(arg, Place):
+            if isinstance(arg, Address):
                 assert arg.handle.buffer is not None, "this memory was freed"
-                places.append((arg.handle.buffer, arg.offset, index))
+                addresses.append((arg.handle.buffer, arg.offset, index))
             else:
                 data = value_bytes(arg)
                 assert len(data) <= _MOST_BYTES, (
@@ -225,14 +225,14 @@ class Metal(Staging):
                 )
                 values.append((data, len(data), index))
         size = Mtl.MTLSizeMake(*ready.grid), Mtl.MTLSizeMake(ready.threads, 1, 1)
-        return Prepared(ready.kernel, pipeline, tuple(places), tuple(values), *size)
+        return Prepared(ready.kernel, pipeline, tuple(addresses), tuple(values), *size)
 
     def encode(self, launch: Prepared) -> None:
         """Queue a launch that was prepared."""
         batch = self._open()
         encoder = batch.encoding()
         encoder.setComputePipelineState_(launch.pipeline)
-        for buffer, offset, index in launch.places:
+        for buffer, offset, index in launch.addresses:
             encoder.setBuffer_offset_atIndex_(buffer, offset, index)
         for data, length, index in launch.values:
             encoder.setBytes_length_atIndex_(data, length, index)
@@ -334,7 +334,7 @@ class Metal(Staging):
 
     def _indirect_works(self) -> bool:
         """Two copies, one of the other, as one command: not every machine does that rightly."""
-        blocks = [Place(self.allocate(64), 0) for _ in range(3)]
+        blocks = [Address(self.allocate(64), 0) for _ in range(3)]
         count = 16
         launches = [
             Ready(str(_COPIES), "copy_words", (1, 1, 1), THREADS, (*pair, count))

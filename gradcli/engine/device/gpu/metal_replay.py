@@ -23,7 +23,7 @@ class Prepared:
 
     kernel: str
     pipeline: Any
-    places: tuple[tuple[Any, int, int], ...]  # buffer, offset, index
+    addresses: tuple[tuple[Any, int, int], ...]  # buffer, offset, index
     values: tuple[tuple[bytes, int, int], ...]  # bytes, how many, index
     grid: Any
     threads: Any
@@ -54,7 +54,7 @@ class Indirect:
         self._metal = metal
         self._values = metal.allocate(sum(_padded(launch) for launch in launches))
         self._pipelines = _each(launch.pipeline for launch in launches)
-        buffers = [buffer for launch in launches for buffer, _, _ in launch.places]
+        buffers = [buffer for launch in launches for buffer, _, _ in launch.addresses]
         self._resources = _each([*buffers, self._values.buffer])
         self._filled = 0
         self._commands = [
@@ -88,7 +88,7 @@ class Indirect:
             description.setCommandTypes_(Mtl.MTLIndirectCommandTypeConcurrentDispatch)
             description.setInheritBuffers_(False)
             description.setInheritPipelineState_(False)
-            most = max(len(launch.places) + len(launch.values) for launch in launches)
+            most = max(len(launch.addresses) + len(launch.values) for launch in launches)
             description.setMaxKernelBufferBindCount_(most)
             commands = device.newIndirectCommandBufferWithDescriptor_maxCommandCount_options_(
                 description, len(launches), Mtl.MTLResourceStorageModeShared
@@ -99,7 +99,7 @@ class Indirect:
 
     def _encode(self, command: Any, launch: Prepared) -> None:
         command.setComputePipelineState_(launch.pipeline)
-        for buffer, offset, index in launch.places:
+        for buffer, offset, index in launch.addresses:
             command.setKernelBuffer_offset_atIndex_(buffer, offset, index)
         for data, length, index in launch.values:
             self._values.view[self._filled : self._filled + length] = data

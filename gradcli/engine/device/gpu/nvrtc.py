@@ -36,7 +36,7 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Compiled:
+class CompiledModule:
     """A module for the driver to load, and what the compiler said (nothing from the cache)."""
 
     image: bytes
@@ -87,7 +87,7 @@ def source_key(source: str) -> str:
     return hashlib.sha256(source.encode()).hexdigest()[:16]
 
 
-def compiled(name: str, source: str, architecture: str) -> Compiled:
+def compiled(name: str, source: str, architecture: str) -> CompiledModule:
     """A module from the cache, or compiled and put there."""
     text = keyed(source)
     key = json.dumps([text, OPTIONS, architecture, version()])
@@ -97,7 +97,7 @@ def compiled(name: str, source: str, architecture: str) -> Compiled:
     path = folder / f"{hashlib.sha256(key.encode()).hexdigest()}.bin"
     image = _read(path)
     if image is not None:
-        return Compiled(image)
+        return CompiledModule(image)
     module = compile_text(name, text, architecture)
     _keep(path, module.image)
     return module
@@ -105,7 +105,7 @@ def compiled(name: str, source: str, architecture: str) -> Compiled:
 
 def compile_text(
     name: str, source: str, architecture: str, options: Sequence[str] = ()
-) -> Compiled:
+) -> CompiledModule:
     """Compile a text; raises DeviceError with the compiler's first complaint."""
     program = _check(nvrtc.nvrtcCreateProgram(source.encode(), f"{name}.cu".encode(), 0, [], []))
     try:
@@ -119,7 +119,7 @@ def compile_text(
             image = _text(program, nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN)
         else:
             image = _text(program, nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX)
-        return Compiled(image, words)
+        return CompiledModule(image, words)
     finally:
         nvrtc.nvrtcDestroyProgram(program)
 

@@ -9,30 +9,30 @@ from __future__ import annotations
 import struct
 
 from gradcli.engine.device.cpu import refused_value
-from gradcli.engine.device.gpu.driver import Driver, Place
+from gradcli.engine.device.gpu.driver import Address, Driver
 from gradcli.errors import GradcliError
 
 _BLOCK = struct.Struct("5i")
 _STEP = struct.Struct("i")  # behind it: the number of the step, which the host writes
 
 
-class Report:
+class ErrorReport:
     """The block of one device, and the names of the calls that may write there."""
 
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
-        self.place = Place(driver.allocate(_BLOCK.size + _STEP.size), 0)
+        self.address = Address(driver.allocate(_BLOCK.size + _STEP.size), 0)
         self.step = 0  # in which the latest refusal came
         self._codes: dict[str, int] = {}
         self._clear()
         self.begin(0)
 
     def _clear(self) -> None:
-        self._driver.write(self.place, bytes(_BLOCK.size))
+        self._driver.write(self.address, bytes(_BLOCK.size))
 
     def begin(self, step: int) -> None:
         """From here on what is refused is refused in this step."""
-        at = Place(self.place.handle, self.place.offset + _BLOCK.size)
+        at = Address(self.address.handle, self.address.offset + _BLOCK.size)
         self._driver.write(at, _STEP.pack(step))
 
     def code(self, kernel: str) -> int:
@@ -44,7 +44,7 @@ class Report:
         if not self._codes:
             return None
         data = bytearray(_BLOCK.size)
-        self._driver.read(self.place, memoryview(data))
+        self._driver.read(self.address, memoryview(data))
         code, where, value, limit, self.step = _BLOCK.unpack(data)
         if not code:
             return None

@@ -11,7 +11,7 @@ PER_THREAD = 8  # elements that a thread keeps: EACH_KEPT in rows.h
 _WARP = 32
 
 
-class Rows(NamedTuple):
+class RowGroups(NamedTuple):
     """Threads of a row, threads of a block, and blocks for all rows."""
 
     members: int
@@ -19,10 +19,10 @@ class Rows(NamedTuple):
     blocks: int
 
 
-def rows_of(count: int, n: int, most: int) -> Rows | None:
+def rows_of(count: int, n: int, most: int) -> RowGroups | None:
     """For `count` rows of n; None where a block of `most` threads cannot keep a row."""
     if n > PER_THREAD * most:
         return None
     members = power_of_two(-(-n // PER_THREAD), most)
     threads = members if members > _WARP else THREADS
-    return Rows(members, threads, -(-count * members // threads))
+    return RowGroups(members, threads, -(-count * members // threads))

@@ -13,8 +13,8 @@ def sort(
     """Sort (rows, n) elements in scratch memory: the keys in order, and where each has been."""
     count, tiles = rows * n, -(-n // _TILE)
     keys = call.scratch(8 * count), call.scratch(8 * count)
-    places = call.scratch(4 * count), call.scratch(4 * count)
-    now, spare = zip(keys, places, strict=True)
+    indices = call.scratch(4 * count), call.scratch(4 * count)
+    now, spare = zip(keys, indices, strict=True)
     sizes, grid = (n, tiles, descending), (rows * tiles, 1, 1)
     call.launch("sort_tiles", grid, x, *now, *sizes, family="sort", suffix=suffix)
     width = _TILE

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 
-from gradcli.engine.device.gpu.launch import Operand
+from gradcli.engine.device.gpu.launch import OperandSpec
 
 MOST_DIMS, MOST_TENSORS = 8, 5
 _WALK = struct.Struct("I8I40i")
@@ -14,7 +14,7 @@ _WALK = struct.Struct("I8I40i")
 Dim = tuple[int, tuple[int, ...]]  # a size, and the step of each tensor
 
 
-def merged(operands: Sequence[Operand]) -> list[Dim]:
+def merged(operands: Sequence[OperandSpec]) -> list[Dim]:
     """The dimensions of tensors of one shape; those that lie one behind the other are one."""
     dims: list[Dim] = []
     for d, size in enumerate(operands[0].shape):
@@ -28,7 +28,7 @@ def merged(operands: Sequence[Operand]) -> list[Dim]:
     return dims
 
 
-def walk(operands: Sequence[Operand]) -> bytes:
+def walk(operands: Sequence[OperandSpec]) -> bytes:
     """A struct Walk."""
     return packed(merged(operands), len(operands))
 

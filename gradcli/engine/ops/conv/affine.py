@@ -1,4 +1,4 @@
-"""Images read at places of their own."""
+"""Images sampled at positions of an affine map."""
 
 from __future__ import annotations
 

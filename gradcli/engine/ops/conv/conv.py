@@ -8,7 +8,7 @@ from gradcli.engine.array import Array, empty, nothing, run
 from gradcli.engine.dtype import DType
 from gradcli.engine.op import Op, op
 from gradcli.engine.ops.along import floats, match
-from gradcli.engine.ops.conv import window_composed
+from gradcli.engine.ops.conv import window_decomposition
 from gradcli.engine.ops.conv.cases import samples_in, wrong_in
 from gradcli.engine.ops.conv.geometry import Geometry, PerDim, Space, flat, image
 from gradcli.engine.precision import product_options
@@ -19,7 +19,7 @@ from gradcli.errors import OptionError, ShapeError
 from gradcli.wording import quantity, verb
 
 
-class Plan(NamedTuple):
+class ConvShapes(NamedTuple):
     """A convolution with its options spelt out: filters slide over images, which gives maps."""
 
     images: Shape  # (N, C, H, W)
@@ -39,7 +39,7 @@ class Plan(NamedTuple):
         return maps
 
     def lay(self, maps: Array, weight: Array, dtype: DType) -> Array:
-        """Images: filters laid over each other, each times what a map has at its place."""
+        """Images: filters laid over each other, each times the number of a map there."""
         images = empty(self.images, dtype)
         y = maps.contiguous().reshape(self.maps)
         filters = weight.contiguous().reshape(self.weight)
@@ -48,7 +48,7 @@ class Plan(NamedTuple):
         return images
 
     def weight_gradient(self, maps: Array, images: Array, *, depthwise: bool = False) -> Array:
-        """The sum over all places of what is in a map times what its filter sees there."""
+        """The sum over all positions of what is in a map times what its filter sees there."""
         filters = empty(self.weight, maps.dtype)
         y, x = maps.contiguous().reshape(self.maps), images.contiguous().reshape(self.images)
         kernel = "depthwise_grad_weight" if depthwise else "conv2d_grad_weight"
@@ -113,14 +113,14 @@ def _plan(
     padding: PerDim | str,
     dilation: PerDim,
     groups: int,
-) -> Plan:
+) -> ConvShapes:
     geometry = space.geometry(weight.shape[2:], stride, padding, dilation)
     images = space.batched(x.shape)
     counts = geometry.counts(images[2:])
     space.refuse_empty(counts, x.shape, f"weight {weight.shape}, padding {padding!r}")
     maps = (images[0], weight.shape[0], *flat(counts))
     sizes = (*geometry.sizes(), groups)
-    return Plan(image(images), maps, image(weight.shape), sizes, geometry)
+    return ConvShapes(image(images), maps, image(weight.shape), sizes, geometry)
 
 
 _SAMPLES = [
@@ -167,14 +167,14 @@ def _conv(dims: int) -> Op[Tensor]:
     ) -> Tensor:
         plan = _plan(space, input.array, weight.array, **{**conv.options, **options})
         x, maps = input.reshape(space.narrow(plan.images)), space.narrow(plan.maps)
-        y = window_composed.convolution(x, weight, bias, maps, plan.geometry, plan.sizes[-1])
+        y = window_decomposition.convolution(x, weight, bias, maps, plan.geometry, plan.sizes[-1])
         return y.reshape(space.own(plan.maps, input.shape))
 
     @op(
         name=space.name,
         saves=("input", "weight"),
-        composed=convolution,
-        twice="composed",
+        decomposition=convolution,
+        double_backward="decomposition",
         samples=samples_in(dims, _SAMPLES),
         wrong=wrong_in(dims, _WRONG),
         method=False,
@@ -198,7 +198,7 @@ def _conv(dims: int) -> Op[Tensor]:
     def gradient(
         grad: Array, *, input: Array, weight: Array, needs: tuple[bool, ...], **options: Any
     ) -> tuple[Array | None, ...]:
-        """What each place, each weight and each bias added to the output."""
+        """What each pixel, each weight and each bias added to the output."""
         plan = _plan(space, input, weight, **options)
         grad = grad.contiguous().reshape(plan.maps)
         grad_x = grad_weight = None

@@ -7,9 +7,15 @@ from typing import Any
 from gradcli.engine.array import Array
 from gradcli.engine.op import Op, op
 from gradcli.engine.ops.along import floats, match
-from gradcli.engine.ops.conv import window_composed
+from gradcli.engine.ops.conv import window_decomposition
 from gradcli.engine.ops.conv.cases import samples_in, wrong_in
-from gradcli.engine.ops.conv.conv import Plan, check_bias, check_filters, check_groups, grad_bias
+from gradcli.engine.ops.conv.conv import (
+    ConvShapes,
+    check_bias,
+    check_filters,
+    check_groups,
+    grad_bias,
+)
 from gradcli.engine.ops.conv.geometry import PerDim, Space, flat, image
 from gradcli.engine.ops.elementwise.family import map_binary
 from gradcli.engine.sample import none, sample, wrong
@@ -42,7 +48,7 @@ def _plan(
     output_padding: PerDim,
     groups: int,
     dilation: PerDim,
-) -> Plan:
+) -> ConvShapes:
     """That of the convolution from the output to `x`."""
     geometry = space.geometry(weight.shape[2:], stride, padding, dilation)
     more = space.numbers("output_padding", output_padding, 0)
@@ -57,7 +63,7 @@ def _plan(
     space.refuse_empty(size, x.shape, f"weight {weight.shape}, padding {padding!r}")
     images = (maps[0], weight.shape[1] * groups, *flat(size))
     sizes = (*geometry.sizes(), groups)
-    return Plan(images, image(maps), image(weight.shape), sizes, geometry)
+    return ConvShapes(images, image(maps), image(weight.shape), sizes, geometry)
 
 
 _SAMPLES = [
@@ -92,14 +98,14 @@ def _conv_transpose(dims: int) -> Op[Tensor]:
     ) -> Tensor:
         plan = _plan(space, input.array, weight.array, **{**conv_transpose.options, **options})
         x, images = input.reshape(space.narrow(plan.maps)), space.narrow(plan.images)
-        y = window_composed.overlay(x, weight, bias, images, plan.geometry, plan.sizes[-1])
+        y = window_decomposition.overlay(x, weight, bias, images, plan.geometry, plan.sizes[-1])
         return y.reshape(space.own(plan.images, input.shape))
 
     @op(
         name=space.name,
         saves=("input", "weight"),
-        composed=overlay,
-        twice="composed",
+        decomposition=overlay,
+        double_backward="decomposition",
         samples=samples_in(dims, _SAMPLES),
         wrong=wrong_in(dims, _WRONG),
         method=False,
@@ -117,7 +123,7 @@ def _conv_transpose(dims: int) -> Op[Tensor]:
     ) -> Array:
         """Each number times each filter, `stride` apart and summed where they overlap, plus bias.
 
-        `padding` places are cut off at each end, `output_padding` ones added at the second.
+        `padding` elements are cut off at each end, `output_padding` added at the second.
         """
         _check(space, input, weight, bias, groups)
         options = stride, padding, output_padding, groups, dilation

@@ -19,11 +19,11 @@ class Geometry(NamedTuple):
     """Where windows lie, a number for each dimension.
 
     Attributes:
-        window: how many places a window has.
-        stride: from the first place of a window to that of the next.
-        padding: places in front of the input.
-        behind: places behind it.
-        dilation: from a place of a window to the next.
+        window: how many elements a window has.
+        stride: from the first element of a window to that of the next.
+        padding: elements before the input.
+        behind: elements after it.
+        dilation: from an element of a window to the next.
     """
 
     window: Shape
@@ -33,9 +33,9 @@ class Geometry(NamedTuple):
     dilation: Shape
 
     def reach(self) -> Shape:
-        """How many places a window spans."""
+        """How many elements a window spans, gaps included."""
         rows = zip(self.window, self.dilation, strict=True)
-        return tuple([gap * (places - 1) + 1 for places, gap in rows])
+        return tuple([gap * (size - 1) + 1 for size, gap in rows])
 
     def counts(self, size: Sequence[int], ceil_mode: bool = False) -> Shape:
         """How many windows fit; with ceil_mode also one that begins inside and hangs over."""
@@ -165,7 +165,7 @@ class Space(NamedTuple):
         return (shapes.numel(shape[: -self.dims]), *flat(shape[-self.dims :]))
 
     def refuse_empty(self, counts: Shape, x: Shape, what: str) -> None:
-        """An output must have at least one place in each dimension."""
+        """An output must have at least one element in each dimension."""
         if min(counts) <= 0:
             raise ShapeError(
                 f"{self.name}: the output would be {' x '.join(map(str, counts))}; "

@@ -9,16 +9,16 @@ from gradcli.engine import dtype as dtypes
 from gradcli.engine import shape as shapes
 from gradcli.engine.array import Array, empty, run
 from gradcli.engine.composite import function
+from gradcli.engine.double_backward import transposed
 from gradcli.engine.dtype import DType
 from gradcli.engine.op import Op, op
 from gradcli.engine.ops.along import floats
-from gradcli.engine.ops.conv import window_composed
+from gradcli.engine.ops.conv import window_decomposition
 from gradcli.engine.ops.conv.cases import samples_in, wrong_in
 from gradcli.engine.ops.conv.geometry import Geometry, PerDim, Space, flat
 from gradcli.engine.sample import distinct, sample, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
-from gradcli.engine.twice import transposed
 from gradcli.errors import OptionError
 
 Sizes = tuple[int, ...]
@@ -70,21 +70,23 @@ def run_backward(
 ) -> Array:
     """What a backward kernel makes of the gradient, in the shape of the input."""
     planes, out = space.planes(grad.shape), empty(space.planes(shape), grad.dtype)
-    places = [i.reshape(planes) for i in indices]
-    run(kernel, grad.contiguous().reshape(planes), *places, out, sizes=sizes)
+    index_planes = [i.reshape(planes) for i in indices]
+    run(kernel, grad.contiguous().reshape(planes), *index_planes, out, sizes=sizes)
     return out.reshape(shape)
 
 
 def declare_graph(pool: Op[tuple[Tensor, ...]], space: Space) -> None:
     """The gradient of maxima with a history, which goes to where they lie in the input."""
 
-    @pool.gradient_graph
-    def gradient_graph(
+    @pool.double_backward
+    def double_backward(
         grads: tuple[Tensor, ...], *, indices: Tensor, shapes: tuple[Shape, ...]
     ) -> Tensor:
         """The gradient of each window goes to its largest number."""
         planes = space.planes(shapes[0])[0]
-        return transposed(lambda x: window_composed.pick(x, indices, planes), shapes[0], grads[0])
+        return transposed(
+            lambda x: window_decomposition.pick(x, indices, planes), shapes[0], grads[0]
+        )
 
 
 _SAMPLES = [
@@ -109,14 +111,14 @@ def _max_pool_with_indices(dims: int) -> Op[tuple[Tensor, ...]]:
 
     def maxima(input: Tensor, **options: Any) -> tuple[Tensor, Tensor]:
         options = {**max_pool.options, **options}
-        return window_composed.maxima(input, *plan(space, input.shape, **options))
+        return window_decomposition.maxima(input, *plan(space, input.shape, **options))
 
     @op(
         name=space.name,
         outputs=("y", "indices"),
         visible=2,
         saves="indices",
-        composed=maxima,
+        decomposition=maxima,
         samples=samples_in(dims, _SAMPLES),
         wrong=wrong_in(dims, _WRONG),
         method=False,
@@ -170,7 +172,7 @@ def _max_pool(
         ceil_mode: bool = False,
         return_indices: bool = False,
     ) -> Tensor | tuple[Tensor, Tensor]:
-        """The largest number of each window; with return_indices also its place in its channel."""
+        """The largest number of each window; with return_indices also its index in its channel."""
         y, indices = with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
         return (y, indices) if return_indices else y
 

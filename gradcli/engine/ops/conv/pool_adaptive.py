@@ -68,7 +68,7 @@ def _adaptive_avg_pool(dims: int) -> Op[Tensor]:
 
     @op(
         name=space.name,
-        twice="linear",
+        double_backward="linear",
         samples=samples_in(dims, _SAMPLES),
         wrong=wrong_in(dims, _WRONG),
         method=False,
@@ -80,7 +80,7 @@ def _adaptive_avg_pool(dims: int) -> Op[Tensor]:
 
     @avg_pool.gradient
     def gradient(grad: Array, *, shapes: tuple[Shape, ...]) -> Array:
-        """The gradient of each window in equal shares to its places."""
+        """The gradient of each window in equal shares to its elements."""
         return run_backward("adaptive_avg_pool2d_backward", space, grad, shapes[0], ())
 
     return avg_pool
@@ -126,7 +126,7 @@ def _adaptive_max_pool(
     def max_pool(
         input: Tensor, output_size: OutputSize, return_indices: bool = False
     ) -> Tensor | tuple[Tensor, Tensor]:
-        """The largest number of each window; with return_indices also its place in its channel."""
+        """The largest number of each window; with return_indices also its index in its channel."""
         y, indices = with_indices(input, output_size)
         return (y, indices) if return_indices else y
 

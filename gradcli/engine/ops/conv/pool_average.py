@@ -8,7 +8,7 @@ from typing import Any
 from gradcli.engine.array import Array
 from gradcli.engine.op import Op, op
 from gradcli.engine.ops.along import floats
-from gradcli.engine.ops.conv import window_composed
+from gradcli.engine.ops.conv import window_decomposition
 from gradcli.engine.ops.conv.cases import samples_in, wrong_in
 from gradcli.engine.ops.conv.geometry import Geometry, PerDim, Space
 from gradcli.engine.ops.conv.pool import Sizes, plan, run_backward, run_forward, sizes_of
@@ -66,11 +66,11 @@ def _avg_pool(
         def means(input: Tensor, **options: Any) -> Tensor:
             options = {**pool.options, **options}
             geometry, counts, (*_, padded, by) = _plan(space, input.shape, **options)
-            return window_composed.means(input, geometry, counts, bool(padded), by)
+            return window_decomposition.means(input, geometry, counts, bool(padded), by)
 
         declaration = op(
-            composed=means,
-            twice="linear",
+            decomposition=means,
+            double_backward="linear",
             samples=[*samples_in(space.dims, _SAMPLES), *samples],
             wrong=[*wrong_in(space.dims, _WRONG), *wrong],
             method=False,
@@ -79,7 +79,7 @@ def _avg_pool(
 
         @pool.gradient
         def gradient(grad: Array, *, shapes: tuple[Shape, ...], **options: Any) -> Array:
-            """The gradient of each window in equal shares to its places."""
+            """The gradient of each window in equal shares to its elements."""
             _, _, sizes = _plan(space, shapes[0], **options)
             return run_backward("avg_pool2d_backward", space, grad, shapes[0], sizes)
 
@@ -118,6 +118,6 @@ def avg_pool1d(
     ceil_mode: bool = False,
     count_include_pad: bool = True,
 ) -> Array:
-    """The sum of each window over the number of its places."""
+    """The sum of each window over the number of its elements."""
     options = kernel_size, stride, padding, ceil_mode, count_include_pad
     return _mean(_LINES, input, _plan(_LINES, input.shape, *options))

@@ -21,7 +21,7 @@ from gradcli.errors import OptionError, ShapeError
 from gradcli.wording import quantity
 
 Factor = float | Sequence[float] | None
-# How csrc/cpu/conv/resize.h finds the place of an output; the last for align_corners.
+# How csrc/cpu/conv/resize.h finds the position of an output; the last for align_corners.
 _KINDS = {"nearest": 0, "nearest-exact": 1, "linear": 2, "bilinear": 2}
 _CORNERS = 3
 _DIMS = {"linear": 1, "bilinear": 2}
@@ -122,7 +122,7 @@ def _image(shape: Shape) -> Shape:
 
 
 @op(
-    twice="linear",
+    double_backward="linear",
     samples=[
         sample((2, 3, 4, 5), scale_factor=2),
         sample((1, 2, 7, 5), size=(3, 9)),

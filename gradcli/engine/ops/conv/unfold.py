@@ -35,7 +35,7 @@ def _windows(length: int, size: int, step: int) -> int:
 
 @op(
     shares="repeats",
-    twice="linear",
+    double_backward="linear",
     samples=[
         sample((7,), dimension=0, size=3, step=2),
         sample((2, 6), dimension=1, size=2, step=1),
@@ -67,12 +67,12 @@ def unfold_gradient(
     """Each element gets the sum over the windows it is in, in their order."""
     d = dimension % len(shapes[0])
     count = grad.shape[d]
-    places = (arange(count) * step).reshape(count, 1) + arange(size)
+    columns = (arange(count) * step).reshape(count, 1) + arange(size)
     lines = along(shapes[0], (d,)).lines
     order = [*range(d + 1), grad.ndim - 1, *range(d + 1, grad.ndim - 1)]
     rows = grad.permute(order).contiguous().reshape((lines[0], count * size, lines[2]))
     out = empty(lines, grad.dtype)
-    run("index_select_backward", rows, places.reshape(-1).array, out, sizes=(-1,))
+    run("index_select_backward", rows, columns.reshape(-1).array, out, sizes=(-1,))
     return out.reshape(shapes[0])
 
 
@@ -84,7 +84,7 @@ def windows(x: Tensor, geometry: Geometry, counts: Sequence[int], value: float =
     for (count, reach, step), front, length in zip(
         rows, geometry.padding, x.shape[first:], strict=True
     ):
-        behind = (count - 1) * step + reach - front - length  # below 0 where places are left over
+        behind = (count - 1) * step + reach - front - length  # below 0 where elements are left over
         borders = [front, behind, *borders]
     x = pad(x, borders, value=value)
     for d, (_, reach, step) in enumerate(rows, first):
@@ -156,8 +156,8 @@ def col2im(
     kernel = space.numbers("kernel_size", kernel_size)
     high, wide = (size[d] + 2 * border[d] for d in (0, 1))
     image = reshape(arange(high * wide), (1, 1, high, wide))
-    places = _columns(image, space.geometry(kernel, stride, 0, dilation))
-    count, window = places.shape[4] * places.shape[5], kernel[0] * kernel[1]
+    columns = _columns(image, space.geometry(kernel, stride, 0, dilation))
+    count, window = columns.shape[4] * columns.shape[5], kernel[0] * kernel[1]
     if input.shape[-1] != count or input.shape[-2] % window:
         raise ShapeError(
             f"fold: input must be (N, a multiple of {window}, {count}) for an output of {size}, "
@@ -166,6 +166,6 @@ def col2im(
     outside = (*input.shape[:-2], input.shape[-2] // window)
     rows = reshape(input, (shapes.numel(outside), window * count))
     flat = zeros(rows.shape[0], high * wide, dtype=input.dtype)
-    whole = index_add(flat, 1, reshape(places, (window * count,)), rows)
+    whole = index_add(flat, 1, reshape(columns, (window * count,)), rows)
     cut = tuple(slice(border[d], border[d] + size[d]) for d in (0, 1))
     return getitem(reshape(whole, (*outside, high, wide)), index=(Ellipsis, *cut))

@@ -96,7 +96,7 @@ def to_bool(input: Tensor) -> Tensor:
 
 
 @op(
-    twice="linear",
+    double_backward="linear",
     method=False,
     samples=[sample(shape, dtype=dtypes.float64) for shape in ((3, 5), (4, 1), (), (0, 2))],
 )

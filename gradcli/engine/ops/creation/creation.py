@@ -13,7 +13,7 @@ from gradcli.engine.array import Array, fill, from_bytes
 from gradcli.engine.array import empty as empty_array
 from gradcli.engine.array import full as full_array
 from gradcli.engine.composite import IN_PLACE, function
-from gradcli.engine.device import cpu, place
+from gradcli.engine.device import cpu, scope
 from gradcli.engine.device.context import chosen_by_device, device_named
 from gradcli.engine.dtype import DType
 from gradcli.engine.kind import Kind, Number, Sizes, format_value
@@ -45,7 +45,7 @@ def tensor(
     if dtype is not None:
         _typed("tensor", dtype)
     if device is not None:
-        with place.on(None):
+        with scope.on(None):
             array = tensor(data, dtype=dtype).array
         return Tensor(to_device(array, device_named(device, "tensor")), requires_grad=requires_grad)
     if isinstance(data, Tensor):
@@ -57,7 +57,7 @@ def tensor(
     else:
         array = _from_buffer(data)
         array = array.cast(dtype or array.dtype)
-    there = place.default_device()
+    there = scope.default_device()
     if there is not None and not isinstance(data, Tensor):
         array = to_device(array, there)
     return Tensor(array, requires_grad=requires_grad)
@@ -160,7 +160,7 @@ def full(
 ) -> Tensor:
     """One value everywhere."""
     if device is not None:
-        with place.on(device_named(device, "full")):
+        with scope.on(device_named(device, "full")):
             return full(size, fill_value, dtype=dtype, requires_grad=requires_grad)
     if type(fill_value) not in (int, float, bool):
         fill_value = _NUMBER.convert_argument("full", "fill_value", fill_value)
@@ -174,7 +174,7 @@ def zeros(
 ) -> Tensor:
     """0 everywhere."""
     if device is not None:
-        with place.on(device_named(device, "zeros")):
+        with scope.on(device_named(device, "zeros")):
             return zeros(*size, dtype=dtype, requires_grad=requires_grad)
     element_type = dtypes.float32 if dtype is None else _typed("zeros", dtype)
     array = full_array(sizes_of(size, "zeros"), 0, element_type)
@@ -186,7 +186,7 @@ def ones(
 ) -> Tensor:
     """1 everywhere."""
     if device is not None:
-        with place.on(device_named(device, "ones")):
+        with scope.on(device_named(device, "ones")):
             return ones(*size, dtype=dtype, requires_grad=requires_grad)
     element_type = dtypes.float32 if dtype is None else _typed("ones", dtype)
     array = full_array(sizes_of(size, "ones"), 1, element_type)
@@ -198,7 +198,7 @@ def empty(
 ) -> Tensor:
     """Memory as it comes: the values are undefined."""
     if device is not None:
-        with place.on(device_named(device, "empty")):
+        with scope.on(device_named(device, "empty")):
             return empty(*size, dtype=dtype, requires_grad=requires_grad)
     element_type = dtypes.float32 if dtype is None else _typed("empty", dtype)
     array = empty_array(sizes_of(size, "empty"), element_type)

@@ -8,7 +8,7 @@ from typing import Any
 from gradcli.engine import dtype as dtypes
 from gradcli.engine.array import empty_beside
 from gradcli.engine.composite import function
-from gradcli.engine.device import place
+from gradcli.engine.device import scope
 from gradcli.engine.device.context import device_named
 from gradcli.engine.dtype import DType
 from gradcli.engine.kind import Number, Sizes
@@ -34,7 +34,7 @@ def full_like(
 ) -> Tensor:
     """One value everywhere, in the shape and type of another tensor."""
     there = input.array.storage.device if device is None else device_named(device, "full_like")
-    with place.on(there):
+    with scope.on(there):
         return full(input.shape, fill_value, dtype=dtype or input.dtype)
 
 

@@ -28,7 +28,7 @@ def transfer_gradient(grad: Array, *, x: Array) -> Array:
     return to_device(grad, x.storage.device)
 
 
-@transfer.gradient_graph
-def transfer_gradient_graph(grad: Tensor, *, x: Tensor) -> Tensor:
+@transfer.double_backward
+def transfer_double_backward(grad: Tensor, *, x: Tensor) -> Tensor:
     """The gradient, moved back."""
     return transfer(grad, device=x.device)

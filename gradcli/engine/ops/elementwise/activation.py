@@ -232,7 +232,7 @@ def softcap(input: Tensor, cap: Cap) -> Tensor:
     return mul(tanh(div(input, cap)), cap)
 
 
-def _composed_glu(input: Tensor, *, dim: int = -1) -> Tensor:
+def _decomposed_glu(input: Tensor, *, dim: int = -1) -> Tensor:
     first, second = chunk(input, 2, dim)
     return mul(first, sigmoid(second))
 
@@ -240,8 +240,8 @@ def _composed_glu(input: Tensor, *, dim: int = -1) -> Tensor:
 @op(
     method=False,
     saves="input",
-    composed=_composed_glu,
-    twice="composed",
+    decomposition=_decomposed_glu,
+    double_backward="decomposition",
     samples=_HALVES,
     wrong=_ODD,
 )

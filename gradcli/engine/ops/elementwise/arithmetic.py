@@ -29,7 +29,7 @@ from gradcli.engine.ops.elementwise.family import (
     declare_sign_slope,
     map_binary,
     map_unary,
-    step,
+    piecewise_constant,
     unary,
 )
 from gradcli.engine.ops.index.where import where
@@ -95,7 +95,7 @@ def lerp(input: Tensor, end: Tensor, weight: Tensor | float) -> Tensor:
 
 @op(
     method=False,
-    twice="linear",
+    double_backward="linear",
     samples=[
         sample((3, 5), (3, 5), weight=0.3),
         sample((2, 1), (1, 3), weight=0.7),
@@ -149,7 +149,7 @@ def _times(value: float, x: object) -> Any:
     return x if value == 1 else mul(x, value)
 
 
-sign = step("sign", "-1, 0 or 1.", samples=NONZERO_SAMPLES)
+sign = piecewise_constant("sign", "-1, 0 or 1.", samples=NONZERO_SAMPLES)
 
 
 def _neg(x: Array) -> Array:
@@ -168,8 +168,8 @@ def neg_gradient(grad: Array) -> Array:
     return map_unary("neg", grad)
 
 
-@neg.gradient_graph
-def neg_gradient_graph(grad: Tensor) -> Tensor:
+@neg.double_backward
+def neg_double_backward(grad: Tensor) -> Tensor:
     """-grad."""
     return -grad
 

@@ -124,7 +124,7 @@ def _winner(loses: str) -> tuple[Slope, Slope]:
     return to_input, to_other
 
 
-def _winner_again(loses: str) -> tuple[Derivative, Derivative]:
+def _winner_double_backward(loses: str) -> tuple[Derivative, Derivative]:
     """The same with Tensors: the shares are constants."""
 
     def share(grad: Tensor, first: Tensor, second: Tensor) -> Tensor:
@@ -140,7 +140,7 @@ maximum = binary(
     "maximum",
     "The larger of two; NaN wins.",
     _winner("lt"),
-    _winner_again("lt"),
+    _winner_double_backward("lt"),
     saves=("input", "other"),
     samples=_DISTINCT,
     text="a < b ? 0 : 1 (1/2 where equal); b < a ? 0 : 1",
@@ -149,7 +149,7 @@ minimum = binary(
     "minimum",
     "The smaller of two; NaN wins.",
     _winner("gt"),
-    _winner_again("gt"),
+    _winner_double_backward("gt"),
     saves=("input", "other"),
     samples=_DISTINCT,
     text="a > b ? 0 : 1 (1/2 where equal); b > a ? 0 : 1",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 from gradcli.engine.array import Array, run, scalar, unbroadcast
+from gradcli.engine.double_backward import sum_to
 from gradcli.engine.op import declare_op
 from gradcli.engine.ops.elementwise.family import (
     DIVISION_SAMPLES,
@@ -17,7 +18,6 @@ from gradcli.engine.ops.elementwise.family import (
 from gradcli.engine.sample import index, positive, sample, unit, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
-from gradcli.engine.twice import sum_to
 from gradcli.errors import DTypeError, NumericsError
 
 
@@ -113,8 +113,8 @@ def _flat(forward: Callable[[Array, Array], Array]) -> WholeDivision:
         nothing = map_binary("mul", grad, scalar(0, grad.dtype))
         return tuple(unbroadcast(nothing, shape) for shape in shapes)
 
-    @division.gradient_graph
-    def gradient_graph(grad: Tensor, *, shapes: tuple[Shape, ...]) -> tuple[Tensor, ...]:
+    @division.double_backward
+    def double_backward(grad: Tensor, *, shapes: tuple[Shape, ...]) -> tuple[Tensor, ...]:
         return tuple(sum_to(grad * 0.0, shape) for shape in shapes)
 
     return division

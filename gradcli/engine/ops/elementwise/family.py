@@ -12,13 +12,13 @@ from gradcli.engine.argument import too_large
 from gradcli.engine.array import Array, mapped, result, scalar, unbroadcast
 from gradcli.engine.device.cpu import KERNELS
 from gradcli.engine.device.kernels import FACTS
+from gradcli.engine.double_backward import sum_to
 from gradcli.engine.dtype import DType
 from gradcli.engine.kind import Kind, Operand
 from gradcli.engine.op import Op, declare_op
 from gradcli.engine.ops.elementwise.slopes import slope
 from gradcli.engine.sample import SHAPES, Sample, Wrong, away_from, positive, sample, unit
 from gradcli.engine.tensor import Tensor
-from gradcli.engine.twice import sum_to
 from gradcli.errors import DTypeError
 
 UNARY_SAMPLES = tuple(sample(shape) for shape in SHAPES)
@@ -135,7 +135,7 @@ def declare_slope(op: Op[Tensor], row: Callable[..., tuple[str, Sequence[float]]
         return times(grad, slope(FACTS[kernel].slope[0], {name: saved, **numbers}))
 
     op.gradient(gradient)
-    op.gradient_graph(with_ops, (name, *op.options))
+    op.double_backward(with_ops, (name, *op.options))
 
 
 def declare_sign_slope(op: Op[Tensor]) -> None:
@@ -145,7 +145,7 @@ def declare_sign_slope(op: Op[Tensor]) -> None:
     def with_ops(grad: Tensor, **values: Tensor) -> Tensor:
         return grad * values[name].detach().sign()
 
-    op.gradient_graph(with_ops, (name,))
+    op.double_backward(with_ops, (name,))
 
 
 def times(grad: Tensor, factor: Tensor | float) -> Tensor:
@@ -158,10 +158,10 @@ def times(grad: Tensor, factor: Tensor | float) -> Tensor:
 def declare_flat(op: Op[Tensor]) -> None:
     """Declare the gradient of an op that is flat almost everywhere: 0."""
     op.gradient(lambda grad: map_binary("mul", grad, scalar(0, grad.dtype)))
-    op.gradient_graph(lambda grad: grad * 0.0)
+    op.double_backward(lambda grad: grad * 0.0)
 
 
-def step(name: str, doc: str, *, samples: Sequence[Sample]) -> Op[Tensor]:
+def piecewise_constant(name: str, doc: str, *, samples: Sequence[Sample]) -> Op[Tensor]:
     """An op that is flat almost everywhere: its gradient is 0."""
 
     def forward(x: Array) -> Array:
@@ -219,7 +219,7 @@ def _as(value: Any, dtype: DType) -> Tensor:
 
 def is_watched(asks: object) -> bool:
     """Whether an observer is told of a call, or backward needs it."""
-    return observing.current() is not None or (asks is not None and graph.recording())
+    return observing.current() is not None or (asks is not None and graph.grad_enabled())
 
 
 class UnaryOp(Op[Tensor]):
@@ -366,7 +366,7 @@ def _declare_derivatives(op: Op[Tensor], derivatives: tuple[Derivative, Derivati
             for derivative, need, shape in zip(derivatives, needs, shapes, strict=True)
         )
 
-    op.gradient_graph(graph, op.saves)
+    op.double_backward(graph, op.saves)
 
 
 def _row_slope(kernel: str) -> Slope:

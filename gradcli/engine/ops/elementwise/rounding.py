@@ -13,13 +13,13 @@ from gradcli.engine.ops.elementwise.family import (
     declare_flat,
     map_binary,
     map_unary,
-    step,
+    piecewise_constant,
 )
 from gradcli.engine.sample import sample
 
-floor = step("floor", "The largest whole number not above x.", samples=UNIT_SAMPLES)
-ceil = step("ceil", "The smallest whole number not below x.", samples=UNIT_SAMPLES)
-trunc = step("trunc", "The whole number next to x towards 0.", samples=UNIT_SAMPLES)
+floor = piecewise_constant("floor", "The largest whole number not above x.", samples=UNIT_SAMPLES)
+ceil = piecewise_constant("ceil", "The smallest whole number not below x.", samples=UNIT_SAMPLES)
+trunc = piecewise_constant("trunc", "The whole number next to x towards 0.", samples=UNIT_SAMPLES)
 Decimals = Annotated[int, within("a whole number from -300 to 300", ge=-300, le=300)]
 
 
@@ -45,4 +45,4 @@ def frac(x: Array) -> Array:
 
 
 frac.gradient(lambda grad: grad)  # 1 for every element
-frac.gradient_graph(lambda grad: grad)
+frac.double_backward(lambda grad: grad)

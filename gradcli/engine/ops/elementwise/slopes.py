@@ -44,7 +44,7 @@ _OPERATORS: dict[str, Callable[..., Value]] = {
 }
 
 
-class _Reader:
+class _FormulaParser:
     """Reads one expression."""
 
     def __init__(self, text: str) -> None:
@@ -109,7 +109,7 @@ class _Reader:
 @cache
 def parsed(text: str) -> Node:
     """The expression that a text is."""
-    return _Reader(text).read()
+    return _FormulaParser(text).read()
 
 
 def slope(text: str, values: Mapping[str, Value]) -> Value:

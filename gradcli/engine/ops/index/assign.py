@@ -14,13 +14,14 @@ from gradcli.engine import graph, recording
 from gradcli.engine import shape as shapes
 from gradcli.engine.array import Array, copy_into, writable
 from gradcli.engine.composite import IN_PLACE, function
+from gradcli.engine.double_backward import alias
 from gradcli.engine.op import op
 from gradcli.engine.ops.creation.creation import tensor
 from gradcli.engine.ops.index.index_add import index_add, index_copy, put_rows
 from gradcli.engine.ops.index.indexing import (
     EVERYTHING,
     Layout,
-    Plan,
+    ParsedIndex,
     flat_positions,
     layout,
     planned,
@@ -35,13 +36,12 @@ from gradcli.engine.sample import index as below
 from gradcli.engine.sample import none, sample, truth, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor, refuse_recorded
-from gradcli.engine.twice import alias
 from gradcli.errors import DTypeError, OptionError, ShapeError
 
 
 @op(
     method=False,
-    twice="linear",
+    double_backward="linear",
     samples=[sample(shape, part, index=index) for shape, index, part in PARTS],
     wrong=[
         wrong(sample((3, 4), (4,), index=3), "index 3 is outside -3..2"),
@@ -93,7 +93,7 @@ def setitem(input: Tensor, index: Any, value: Any) -> None:
     source = value if isinstance(value, Tensor) else tensor(value, dtype=input.dtype)
     numbers_pick = recording.current() is not None  # then nobody may read them
     plan = planned("setitem", input.shape, index, numbers_pick=numbers_pick)
-    if graph.recording() and (input.requires_grad or source.requires_grad):
+    if graph.grad_enabled() and (input.requires_grad or source.requires_grad):
         _record(input, plan, source)
         return
     writable(input.array, "setitem")
@@ -119,12 +119,12 @@ def _fitted(source: Tensor, shape: Shape, name: str = "setitem") -> Tensor:
     return expand(source, shape)
 
 
-def _fills(plan: Plan, source: Tensor) -> bool:
+def _fills(plan: ParsedIndex, source: Tensor) -> bool:
     """True for one number where a mask is true: then nobody needs to know where that is."""
     return len(plan.picks) == 1 and plan.picks[0].is_mask and source.numel() == 1
 
 
-def _filled(plan: Plan, view: Tensor, source: Tensor) -> Tensor:
+def _filled(plan: ParsedIndex, view: Tensor, source: Tensor) -> Tensor:
     """The view with one number where the mask is true."""
     (pick,) = plan.picks
     behind = (1,) * (view.ndim - pick.dims.stop)
@@ -132,14 +132,14 @@ def _filled(plan: Plan, view: Tensor, source: Tensor) -> Tensor:
     return where(mask, reshape(source, ()).to(view.dtype), view)
 
 
-def _parts(plan: Plan, view: Shape, source: Tensor) -> tuple[Layout, Tensor, Tensor]:
+def _parts(plan: ParsedIndex, view: Shape, source: Tensor) -> tuple[Layout, Tensor, Tensor]:
     """How the view lies, the places of its rows, and the values that go there."""
     form = layout(view, plan.picks)
     flat, shape = flat_positions(plan.name, plan.picks)
     return form, flat, _fitted(source, form.result(shape), plan.name)
 
 
-def _overwrite(plan: Plan, view: Array, source: Tensor) -> None:
+def _overwrite(plan: ParsedIndex, view: Array, source: Tensor) -> None:
     """Rows of the view's memory, or of a copy where it cannot be seen as rows."""
     form, flat, values = _parts(plan, view.shape, source)
     moved = view.permute(form.order)
@@ -152,7 +152,7 @@ def _overwrite(plan: Plan, view: Array, source: Tensor) -> None:
         copy_into(moved, rows.reshape(moved.shape))
 
 
-def _record(input: Tensor, plan: Plan, source: Tensor) -> None:
+def _record(input: Tensor, plan: ParsedIndex, source: Tensor) -> None:
     """The tensor becomes the result of an op."""
     refuse_view("setitem", input)
     if input.leaf is not None:
@@ -161,7 +161,7 @@ def _record(input: Tensor, plan: Plan, source: Tensor) -> None:
     input.array, input.node, input.output = result.array, result.node, result.output
 
 
-def _assigned(input: Tensor, plan: Plan, source: Tensor) -> Tensor:
+def _assigned(input: Tensor, plan: ParsedIndex, source: Tensor) -> Tensor:
     """The input with a part replaced, by ops."""
     view = plan.view(input)
     if not plan.picks:
@@ -175,7 +175,7 @@ def _assigned(input: Tensor, plan: Plan, source: Tensor) -> Tensor:
     return with_part(input, new, index=plan.plain)
 
 
-def _with_rows(plan: Plan, view: Tensor, source: Tensor, *, accumulate: bool) -> Tensor:
+def _with_rows(plan: ParsedIndex, view: Tensor, source: Tensor, *, accumulate: bool) -> Tensor:
     """The view with rows replaced, or added to."""
     form, flat, values = _parts(plan, view.shape, source)
     moved = permute(view, form.order)

@@ -86,7 +86,7 @@ index_add = OptionSecond(
     _index_add,
     name="index_add",
     saves="index",
-    twice="linear",
+    double_backward="linear",
     samples=[*_SOURCES, sample((5, 3), below((2,), 5), (2, 3), dim=0, alpha=-2)],
     wrong=[
         wrong(sample((3, 2), below((2,), 3), (2, 3), dim=0), "want a source of (2, 2), got (2, 3)"),
@@ -167,7 +167,7 @@ index_copy = IndexCopyOp(
     _index_copy,
     name="index_copy",
     saves="index",
-    twice="linear",
+    double_backward="linear",
     samples=_SOURCES,
     wrong=[
         wrong(sample((3, 2), below((2,), 3), (2, 3), dim=0), "want a source of (2, 2), got (2, 3)"),

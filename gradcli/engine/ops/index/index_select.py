@@ -94,7 +94,7 @@ index_select = OptionSecond(
     _index_select,
     name="index_select",
     saves="index",
-    twice="linear",
+    double_backward="linear",
     samples=[
         sample((5, 3), below((4,), 5), dim=0),
         sample((2, 3, 4), below((7,), 3), dim=1),
@@ -117,7 +117,7 @@ def index_select_gradient(
     return _unpick(grad, _positions("index_select", index), around).reshape(shapes[0]), None
 
 
-def _composed_embedding(
+def _decomposed_embedding(
     indices: Tensor, weight: Tensor, *, padding_idx: int | None = None
 ) -> Tensor:
     rows = index_select(weight, indices.reshape(-1), dim=0)
@@ -131,8 +131,8 @@ def _composed_embedding(
 @op(
     method=False,
     saves="indices",
-    composed=_composed_embedding,
-    twice="composed",
+    decomposition=_decomposed_embedding,
+    double_backward="decomposition",
     samples=[
         sample(below((4,), 5), (5, 3)),
         sample(below((2, 3), 3), (4, 2), padding_idx=3),  # row 3 itself must not be drawn:

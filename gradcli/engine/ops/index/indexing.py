@@ -17,7 +17,7 @@ from gradcli.engine import recording
 from gradcli.engine import shape as shapes
 from gradcli.engine.array import whole
 from gradcli.engine.composite import function
-from gradcli.engine.device import cpu, place
+from gradcli.engine.device import cpu, scope
 from gradcli.engine.ops.creation.creation import tensor
 from gradcli.engine.ops.elementwise.family import is_watched
 from gradcli.engine.ops.index.index_select import counted, index_select
@@ -63,7 +63,7 @@ class Pick:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ParsedIndex:
     """An index, taken apart: what makes the view, and what picks from it."""
 
     name: str
@@ -166,7 +166,7 @@ def _at_once(x: Tensor, parts: tuple[object, ...]) -> Tensor | None:
 
     None for all else, and for what is refused.
     """
-    if place.devices or cpu.looking or recording.current() is not None:
+    if scope.devices or cpu.looking or recording.current() is not None:
         return None
     if is_watched(x.node or x.leaf):
         return None
@@ -183,7 +183,7 @@ def _at_once(x: Tensor, parts: tuple[object, ...]) -> Tensor | None:
     return Tensor(whole(out, (*indices[0].shape, *array.shape[len(indices) :]), array.dtype))
 
 
-def pick_from(plan: Plan, view: Tensor) -> Tensor:
+def pick_from(plan: ParsedIndex, view: Tensor) -> Tensor:
     """What a plan picks from its view."""
     flat, index_shape = flat_positions(plan.name, plan.picks)
     dims = [d for pick in plan.picks for d in pick.dims]
@@ -201,7 +201,7 @@ def pick_from(plan: Plan, view: Tensor) -> Tensor:
 # -- taking an index apart -------------------------------------------------------------------------
 
 
-def planned(name: str, shape: Shape, index: object, *, numbers_pick: bool = False) -> Plan:
+def planned(name: str, shape: Shape, index: object, *, numbers_pick: bool = False) -> ParsedIndex:
     """An index of a tensor of this shape as a plan.
 
     With `numbers_pick` tensors without dimensions pick too, unless others do, and are not read.
@@ -210,7 +210,7 @@ def planned(name: str, shape: Shape, index: object, *, numbers_pick: bool = Fals
     alone = _whole_slices_beside(entries) if len(entries) <= len(shape) else []
     if alone:
         rows = tuple([Pick(range(d, d + 1), shape[d], x, d) for d, x in alone])
-        return Plan(name, (EVERYTHING,) * len(shape), rows)
+        return ParsedIndex(name, (EVERYTHING,) * len(shape), rows)
     parts = _spelled_out(name, [_part(name, part) for part in entries], shape)
     numbers_pick = numbers_pick and not any(isinstance(p, Tensor) and p.ndim for p in parts)
     plain: list[Any] = []
@@ -228,7 +228,7 @@ def planned(name: str, shape: Shape, index: object, *, numbers_pick: bool = Fals
             plain += [EVERYTHING if _count_dims(part) else None] * len(pick.dims)
             view_dim += len(pick.dims)
         source += _count_dims(part)
-    return Plan(name, tuple(plain), tuple(picks))
+    return ParsedIndex(name, tuple(plain), tuple(picks))
 
 
 def _whole_slices_beside(parts: Sequence[object]) -> list[tuple[int, Tensor]]:

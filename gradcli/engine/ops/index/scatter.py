@@ -103,7 +103,7 @@ gather = OptionSecond(
     _gather,
     name="gather",
     saves="index",
-    twice="linear",
+    double_backward="linear",
     samples=[
         sample((5, 3), below((4, 3), 5), dim=0),
         sample((2, 3, 4), below((2, 7, 3), 3), dim=1),
@@ -235,7 +235,7 @@ scatter = _Scatter(
     _scatter,
     name="scatter",
     saves="index",
-    twice="linear",
+    double_backward="linear",
     samples=_PUTS,
     wrong=_WRONG_PUTS,
 )
@@ -270,7 +270,7 @@ scatter_add = OptionSecond(
     _scatter_add,
     name="scatter_add",
     saves="index",
-    twice="linear",
+    double_backward="linear",
     samples=_PUTS,
     wrong=_WRONG_PUTS,
 )

@@ -146,8 +146,8 @@ def scatter_reduce_gradient(
     return to_x, None, to_src
 
 
-@scatter_reduce.gradient_graph
-def scatter_reduce_gradient_graph(
+@scatter_reduce.double_backward
+def scatter_reduce_double_backward(
     grad: Tensor, *, x: Tensor, index: Tensor, src: Tensor, y: Tensor, dim: int, reduce: str
 ) -> tuple[Tensor | None, ...]:
     """Of a product the others' product; of an extreme an even share to all that tie for it."""

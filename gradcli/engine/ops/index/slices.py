@@ -28,7 +28,7 @@ PARTS: list[tuple[Shape, Any, Shape]] = [
 
 @op(
     shares="view",
-    twice="linear",
+    double_backward="linear",
     method=False,
     samples=[sample(shape, index=index) for shape, index, _ in PARTS],
     wrong=[

@@ -66,7 +66,7 @@ where = _Where(
     _where,
     name="where",
     saves="condition",
-    twice="linear",
+    double_backward="linear",
     samples=[
         sample(truth((3, 5)), (3, 5), (3, 5)),
         sample(truth((3, 1)), (1, 4), ()),

@@ -135,7 +135,7 @@ def _one_by_one(
     return reduced(loss, reduction)
 
 
-def _composed_cross_entropy(
+def _decomposed_cross_entropy(
     x: Tensor,
     target: Tensor,
     weight: Tensor | None = None,
@@ -148,7 +148,7 @@ def _composed_cross_entropy(
     return _one_by_one(logs, target, weight, ignore_index, reduction, label_smoothing)
 
 
-def _composed_nll_loss(
+def _decomposed_nll_loss(
     x: Tensor,
     target: Tensor,
     weight: Tensor | None = None,
@@ -160,13 +160,13 @@ def _composed_nll_loss(
 
 
 def _of_weight(
-    composed: Any, grad: Array, x: Array, target: Array, weight: Array | None, **options: Any
+    decomposition: Any, grad: Array, x: Array, target: Array, weight: Array | None, **options: Any
 ) -> Array | None:
-    """The gradient of the class weights, seldom asked for: through the composed form."""
+    """The gradient of the class weights, seldom asked for: through the decomposition."""
     assert weight is not None
     with graph.enable_grad():
         leaf = Tensor(weight, requires_grad=True)
-        composed(Tensor(x), Tensor(target), leaf, **options).backward(Tensor(grad))
+        decomposition(Tensor(x), Tensor(target), leaf, **options).backward(Tensor(grad))
     return None if leaf.grad is None else leaf.grad.array
 
 
@@ -237,8 +237,8 @@ cross_entropy = declare_op(
         name="cross_entropy",
         outputs=("y", "stats", "total"),
         saves=("x", "target", "weight", "stats", "total"),
-        composed=_composed_cross_entropy,
-        twice="composed",
+        decomposition=_decomposed_cross_entropy,
+        double_backward="decomposition",
         samples=[
             sample((4, 5), index((4,), 5), none()),
             sample((4, 3), index((4,), 3), positive((3,)), label_smoothing=0.1),
@@ -282,14 +282,14 @@ def cross_entropy_gradient(
         return of_x, None, None
     options: dict[str, Any] = {"reduction": reduction, "ignore_index": ignore_index}
     options |= {"label_smoothing": label_smoothing}
-    return of_x, None, _of_weight(_composed_cross_entropy, grad, *inputs, **options)
+    return of_x, None, _of_weight(_decomposed_cross_entropy, grad, *inputs, **options)
 
 
 @op(
     outputs=("y", "stats", "total"),
     saves=("x", "target", "weight", "stats", "total"),
-    composed=_composed_nll_loss,
-    twice="composed",
+    decomposition=_decomposed_nll_loss,
+    double_backward="decomposition",
     samples=[
         sample((4, 5), index((4,), 5), none()),
         sample((4, 3), index((4,), 3), positive((3,)), ignore_index=0),
@@ -331,4 +331,4 @@ def nll_loss_gradient(
     if not needs[2]:
         return of_x, None, None
     options: dict[str, Any] = {"reduction": reduction, "ignore_index": ignore_index}
-    return of_x, None, _of_weight(_composed_nll_loss, grad, *inputs, **options)
+    return of_x, None, _of_weight(_decomposed_nll_loss, grad, *inputs, **options)

@@ -71,7 +71,7 @@ class LogitsOp(WeightedOp):
         return super().weighed(terms, input, target, weight)
 
 
-def _composed_bce(
+def _decomposed_bce(
     input: Tensor, target: Tensor, weight: Tensor | None = None, *, reduction: str = "mean"
 ) -> Tensor:
     yes, no = (table.clamp(table.log(p), min=-100.0) for p in (input, 1 - input))
@@ -92,7 +92,7 @@ binary_cross_entropy = declare_op(
         binary_cross_entropy_forward,
         name="binary_cross_entropy",
         saves=("input", "target"),
-        composed=_composed_bce,
+        decomposition=_decomposed_bce,
         samples=[
             *pair_samples(unit, unit, none()),
             sample(unit((2, 3)), unit((2, 3)), positive((3,))),
@@ -110,7 +110,7 @@ binary_cross_entropy = declare_op(
 declare_slopes(binary_cross_entropy, "bce")
 
 
-def _composed_bce_logits(
+def _decomposed_bce_logits(
     input: Tensor,
     target: Tensor,
     weight: Tensor | None = None,
@@ -142,7 +142,7 @@ binary_cross_entropy_with_logits = declare_op(
         binary_cross_entropy_with_logits_forward,
         name="binary_cross_entropy_with_logits",
         saves=("input", "target"),
-        composed=_composed_bce_logits,
+        decomposition=_decomposed_bce_logits,
         samples=[
             *pair_samples(plain, unit, none(), none()),
             sample((2, 3), unit((2, 3)), positive((3,)), positive((2, 1))),
@@ -160,7 +160,7 @@ binary_cross_entropy_with_logits = declare_op(
 declare_slopes(binary_cross_entropy_with_logits, "bce_logits")
 
 
-def _composed_kl(
+def _decomposed_kl(
     input: Tensor, target: Tensor, *, reduction: str = "mean", log_target: bool = False
 ) -> Tensor:
     of_logs = table.exp(target) * (target - input) if log_target else None
@@ -173,8 +173,8 @@ def _composed_kl(
 @op(
     method=False,
     saves=("input", "target"),
-    composed=_composed_kl,
-    twice="composed",
+    decomposition=_decomposed_kl,
+    double_backward="decomposition",
     samples=[
         *pair_samples(plain, positive),
         sample((3, 5), (3, 5), log_target=True),

@@ -50,14 +50,14 @@ PAIR_WRONG = (
 )
 
 
-def _composed_mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
+def _decomposed_mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
     return reduced((input - target) * (input - target), reduction)
 
 
 @op(
     saves=("input", "target"),
-    composed=_composed_mse_loss,
-    twice="composed",
+    decomposition=_decomposed_mse_loss,
+    double_backward="decomposition",
     samples=pair_samples(plain, plain),
     wrong=PAIR_WRONG,
 )
@@ -193,18 +193,18 @@ def declare_slopes(declared: Op[Tensor], kernel: str) -> None:
         gradients = [grad * slope(text, values) if need else None for text, need in pairs]
         return (*gradients, *(None for _ in needs[2:]))
 
-    declared.gradient_graph(graph)
+    declared.double_backward(graph)
 
 
-def _composed_l1(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
+def _decomposed_l1(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
     return reduced(table.abs(input - target), reduction)
 
 
 @op(
     method=False,
     saves=("input", "target"),
-    composed=_composed_l1,
-    twice="composed",
+    decomposition=_decomposed_l1,
+    double_backward="decomposition",
     samples=pair_samples(away_from, lambda shape: away_from(shape, 5.0)),
     wrong=PAIR_WRONG,
 )
@@ -216,7 +216,7 @@ def l1_loss(input: Array, target: Array, *, reduction: str = "mean") -> Array:
 declare_gradient(l1_loss, "l1")
 
 
-def _composed_huber(
+def _decomposed_huber(
     input: Tensor, target: Tensor, *, reduction: str = "mean", delta: float = 1.0
 ) -> Tensor:
     size = table.abs(input - target)
@@ -227,8 +227,8 @@ def _composed_huber(
 @op(
     method=False,
     saves=("input", "target"),
-    composed=_composed_huber,
-    twice="composed",
+    decomposition=_decomposed_huber,
+    double_backward="decomposition",
     samples=[*pair_samples(plain, plain, delta=0.7), sample((7,), (7,))],
     wrong=[
         *PAIR_WRONG,
@@ -261,7 +261,7 @@ def huber_loss_gradient(
     return paired_slopes("huber", grad, input, target, reduction, needs, (delta,))
 
 
-def _composed_smooth_l1(
+def _decomposed_smooth_l1(
     input: Tensor, target: Tensor, *, reduction: str = "mean", beta: float = 1.0
 ) -> Tensor:
     size = table.abs(input - target)
@@ -272,8 +272,8 @@ def _composed_smooth_l1(
 @op(
     method=False,
     saves=("input", "target"),
-    composed=_composed_smooth_l1,
-    twice="composed",
+    decomposition=_decomposed_smooth_l1,
+    double_backward="decomposition",
     samples=[
         *pair_samples(plain, plain, beta=0.7),
         sample(away_from((7,)), away_from((7,), 5.0), beta=0.0),

@@ -6,13 +6,13 @@ from gradcli.engine import shape as shapes
 from gradcli.engine import table
 from gradcli.engine.array import Array, multiplied, nothing, result, unbroadcast
 from gradcli.engine.composite import function
+from gradcli.engine.double_backward import sum_to
 from gradcli.engine.op import op
 from gradcli.engine.ops.along import floats, match
 from gradcli.engine.precision import product_options
 from gradcli.engine.sample import none, sample, wrong
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
-from gradcli.engine.twice import sum_to
 from gradcli.errors import ShapeError
 from gradcli.wording import quantity
 
@@ -134,8 +134,8 @@ def matmul_gradient(
     )
 
 
-@matmul.gradient_graph
-def matmul_gradient_graph(
+@matmul.double_backward
+def matmul_double_backward(
     grad: Tensor, *, input: Tensor, other: Tensor, needs: tuple[bool, ...]
 ) -> tuple[Tensor | None, ...]:
     """The same products, of rows and columns where vectors were given."""
@@ -149,7 +149,7 @@ def matmul_gradient_graph(
     )
 
 
-def _composed_linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+def _decomposed_linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     y = table.matmul(input, table.permute(weight, (1, 0)))
     return y if bias is None else table.add(y, bias)
 
@@ -184,8 +184,8 @@ def _check_linear(x: Array, weight: Array, bias: Array | None) -> None:
         wrong(sample((3, 5), (5, 4), (4,)), "linear: input (3, 5) does not fit weight (5, 4)"),
         wrong(sample((3, 5), (4, 5), (5,)), "linear: bias (5,) does not fit weight (4, 5)"),
     ],
-    composed=_composed_linear,
-    twice="composed",
+    decomposition=_decomposed_linear,
+    double_backward="decomposition",
     method=False,
 )
 def linear(input: Array, weight: Array, bias: Array | None = None) -> Array:

@@ -19,7 +19,7 @@ from gradcli.engine.tensor import Tensor
 from gradcli.errors import OptionError
 
 
-def _composed_batch_norm(
+def _decomposed_batch_norm(
     x: Tensor,
     running_mean: Tensor | None,
     running_var: Tensor | None,
@@ -74,8 +74,8 @@ def _check_batch(x: Array, running: tuple[Array | None, Array | None], training:
 @op(
     outputs=("y", "mean", "rstd"),
     saves=("x", "weight", "mean", "rstd"),
-    composed=_composed_batch_norm,
-    twice="composed",
+    decomposition=_decomposed_batch_norm,
+    double_backward="decomposition",
     rebuilt=_running,
     samples=[
         sample((4, 3), none(), none(), (3,), (3,), training=True),

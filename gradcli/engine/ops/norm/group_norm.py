@@ -8,7 +8,7 @@ from gradcli.engine.array import Array, empty, run
 from gradcli.engine.op import declare_op
 from gradcli.engine.ops.along import floats, match
 from gradcli.engine.ops.norm.inputs import as_vector, backward, by_channel, scale
-from gradcli.engine.ops.norm.layer_norm import composed_layer_norm
+from gradcli.engine.ops.norm.layer_norm import decomposed_layer_norm
 from gradcli.engine.ops.order import OptionSecond
 from gradcli.engine.sample import none, sample, wrong
 from gradcli.engine.tensor import Tensor
@@ -16,12 +16,12 @@ from gradcli.errors import OptionError
 from gradcli.wording import quantity
 
 
-def _composed_group_norm(
+def _decomposed_group_norm(
     x: Tensor, weight: Tensor | None, bias: Tensor | None, *, num_groups: int, eps: float = 1e-5
 ) -> Tensor:
     row = x.shape[1] // num_groups * shapes.numel(x.shape[2:])
     groups = table.reshape(x, (x.shape[0], num_groups, row))
-    lowered = composed_layer_norm(groups, None, None, normalized_shape=row, eps=eps)
+    lowered = decomposed_layer_norm(groups, None, None, normalized_shape=row, eps=eps)
     channels = (1, -1) + (1,) * (x.ndim - 2)
     return scale(table.reshape(lowered, x.shape), weight, bias, channels)
 
@@ -68,8 +68,8 @@ group_norm = declare_op(
         name="group_norm",
         outputs=("y", "mean", "rstd"),
         saves=("x", "weight", "mean", "rstd"),
-        composed=_composed_group_norm,
-        twice="composed",
+        decomposition=_decomposed_group_norm,
+        double_backward="decomposition",
         samples=[
             sample((2, 6, 5), (6,), (6,), num_groups=3),
             sample((3, 8), none(), none(), num_groups=2),

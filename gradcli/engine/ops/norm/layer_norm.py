@@ -17,7 +17,7 @@ from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
 
 
-def composed_layer_norm(
+def decomposed_layer_norm(
     x: Tensor,
     weight: Tensor | None,
     bias: Tensor | None,
@@ -65,8 +65,8 @@ layer_norm = declare_op(
         name="layer_norm",
         outputs=("y", "mean", "rstd"),
         saves=("x", "weight", "mean", "rstd"),
-        composed=composed_layer_norm,
-        twice="composed",
+        decomposition=decomposed_layer_norm,
+        double_backward="decomposition",
         samples=[
             sample((3, 5), (5,), (5,), normalized_shape=(5,)),
             sample((2, 3, 4), (3, 4), none(), normalized_shape=(3, 4), eps=1e-2),

@@ -123,7 +123,7 @@ def rms_norm(
     return y if weight is None else y * weight
 
 
-def _composed_over_rms(x: Tensor, *, last: int, eps: float) -> Tensor:
+def _decomposed_over_rms(x: Tensor, *, last: int, eps: float) -> Tensor:
     wide = x.to(x.dtype.computed)
     square = table.mean(wide * wide, tuple(range(-last, 0)), keepdim=True)
     return (wide * table.rsqrt(square + eps)).to(x.dtype)
@@ -133,8 +133,8 @@ def _composed_over_rms(x: Tensor, *, last: int, eps: float) -> Tensor:
     method=False,
     saves=("x", "scale"),
     outputs=("y", "scale"),
-    composed=_composed_over_rms,
-    twice="composed",
+    decomposition=_decomposed_over_rms,
+    double_backward="decomposition",
     samples=[
         sample((3, 5), last=1, eps=0.0),
         sample((2, 3, 4), last=2, eps=0.5),

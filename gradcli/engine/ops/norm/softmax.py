@@ -23,7 +23,7 @@ def _along(x: Array, dim: int, name: str) -> Along:
     return along(x.shape, (d,) if x.shape else ())
 
 
-def _composed_softmax(x: Tensor, *, dim: int, dtype: DType | None = None) -> Tensor:
+def _decomposed_softmax(x: Tensor, *, dim: int, dtype: DType | None = None) -> Tensor:
     x = x if dtype is None else table.to(x, dtype)
     if x.numel() == 0:
         return x
@@ -31,7 +31,7 @@ def _composed_softmax(x: Tensor, *, dim: int, dtype: DType | None = None) -> Ten
     return raised / table.sum(raised, dim, keepdim=True)
 
 
-def _composed_log_softmax(x: Tensor, *, dim: int, dtype: DType | None = None) -> Tensor:
+def _decomposed_log_softmax(x: Tensor, *, dim: int, dtype: DType | None = None) -> Tensor:
     x = x if dtype is None else table.to(x, dtype)
     if x.numel() == 0:
         return x
@@ -40,7 +40,7 @@ def _composed_log_softmax(x: Tensor, *, dim: int, dtype: DType | None = None) ->
 
 
 def _softmax_op(
-    name: str, doc: str, composed: Callable[..., Tensor], slope: Callable[..., Tensor]
+    name: str, doc: str, decomposition: Callable[..., Tensor], slope: Callable[..., Tensor]
 ) -> Op[Tensor]:
     def forward(x: Array, *, dim: int, dtype: DType | None = None) -> Array:
         lines = _along(x, dim, name)
@@ -49,7 +49,7 @@ def _softmax_op(
         return lines.unfold(y)
 
     forward.__doc__ = doc
-    new_op = op(name=name, saves="y", samples=_SAMPLES, composed=composed)(forward)
+    new_op = op(name=name, saves="y", samples=_SAMPLES, decomposition=decomposition)(forward)
 
     @new_op.gradient
     def gradient(grad: Array, *, y: Array, dim: int, dtypes: tuple[DType, ...]) -> Array:
@@ -58,8 +58,8 @@ def _softmax_op(
         out = result(f"{name}_backward", *folded, shape=lines.lines, dtype=y.dtype)
         return lines.unfold(out if dtypes[0] is y.dtype else out.cast(dtypes[0]))
 
-    @new_op.gradient_graph
-    def gradient_graph(grad: Tensor, *, y: Tensor, dim: int, dtypes: tuple[DType, ...]) -> Tensor:
+    @new_op.double_backward
+    def double_backward(grad: Tensor, *, y: Tensor, dim: int, dtypes: tuple[DType, ...]) -> Tensor:
         return slope(grad, y, dim).to(dtypes[0])
 
     return new_op
@@ -68,13 +68,13 @@ def _softmax_op(
 softmax = _softmax_op(
     "softmax",
     "exp(x) / sum(exp(x)) along `dim`, with the maximum taken off first; NaN where all is -inf.",
-    _composed_softmax,
+    _decomposed_softmax,
     lambda grad, y, dim: (grad - table.sum(y * grad, dim, keepdim=True)) * y,
 )
 log_softmax = _softmax_op(
     "log_softmax",
     "Logarithm of softmax, without the underflow of taking one after the other.",
-    _composed_log_softmax,
+    _decomposed_log_softmax,
     lambda grad, y, dim: grad - table.exp(y) * table.sum(grad, dim, keepdim=True),
 )
 

@@ -1,4 +1,4 @@
-"""Tensors filled from distributions, and places drawn by their weights."""
+"""Tensors filled from distributions, and indices drawn by their weights."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def _check_weights(weights: Tensor, count: int, replacement: bool) -> None:
         sample(positive((2, 4)), num_samples=6, replacement=True),
         sample(positive((1,)), num_samples=1),
     ],
-    why="it gives places",
+    why="it returns indices",
 )
 def multinomial(
     input: Tensor,
@@ -162,9 +162,9 @@ def multinomial(
     *,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Places drawn from each row with probabilities in proportion to its weights.
+    """Indices drawn from each row with probabilities in proportion to its weights.
 
-    Without replacement the places of the largest log(weight) plus Gumbel noise, which are those of
+    Without replacement, the indices of the largest log(weight) plus Gumbel noise, as those of
     one draw after another (Efraimidis and Spirakis 2006).
     """
     if input.ndim not in (1, 2) or not input.is_floating_point():
@@ -185,8 +185,8 @@ def multinomial(
     shape = (*input.shape[:-1], num_samples)
     draws = table.rand(*shape, generator=generator, dtype=input.dtype) * whole
     last = table.searchsorted(sums, whole.contiguous())  # a product may be rounded up to the whole
-    places = table.minimum(table.searchsorted(sums, draws, right=True), table.expand(last, shape))
-    return table.clamp(places, min=0)
+    indices = table.minimum(table.searchsorted(sums, draws, right=True), table.expand(last, shape))
+    return table.clamp(indices, min=0)
 
 
 def _overwrite(input: Tensor, name: str, numbers: Array) -> Tensor:

@@ -22,7 +22,7 @@ from gradcli.errors import OptionError, ShapeError
 _AT_1 = Draw(key=1, step=2, number=3)
 
 
-def _composed_dropout(
+def _decomposed_dropout(
     x: Tensor,
     *,
     p: float = 0.5,
@@ -45,7 +45,7 @@ def _factors(mask: Tensor, p: float, dtype: DType) -> Tensor:
     method=False,
     outputs=("y", "mask"),
     saves="mask",
-    composed=_composed_dropout,
+    decomposition=_decomposed_dropout,
     samples=[
         sample((3, 5), draw=_AT_1),
         sample((4, 1), p=0.2, draw=_AT_1),
@@ -93,8 +93,8 @@ def dropout_gradient(grad: Array, *, mask: Array | None, p: float) -> Array:
     return out
 
 
-@dropout.gradient_graph
-def dropout_gradient_graph(grad: Tensor, *, mask: Tensor | None, p: float) -> Tensor:
+@dropout.double_backward
+def dropout_double_backward(grad: Tensor, *, mask: Tensor | None, p: float) -> Tensor:
     """The same elements times the same factors."""
     return grad if mask is None else grad * _factors(mask, p, grad.dtype)
 

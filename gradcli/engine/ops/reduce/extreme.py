@@ -1,4 +1,4 @@
-"""Largest and smallest elements and their places. NaN wins over every number."""
+"""Largest and smallest elements and their indices. NaN wins over every number."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from gradcli.errors import ShapeError
 
 
 def _select(name: str, kernel: str, x: Array, dims: tuple[int, ...]) -> tuple[Array, Array]:
-    """Values and int64 places (counted within what is reduced), both (outer, 1, inner)."""
+    """Values and int64 indices (counted within what is reduced), both (outer, 1, inner)."""
     lines = along(x.shape, dims)
     values = lines.empty(x.dtype)
     if lines.lines[1] == 0 and values.numel:
         raise ShapeError(f"{name}: there is nothing to choose from in shape {x.shape}")
-    places = result(kernel, lines.fold(x), values, shape=lines.results, dtype=dtypes.int64)
-    return values, places
+    indices = result(kernel, lines.fold(x), values, shape=lines.results, dtype=dtypes.int64)
+    return values, indices
 
 
 def largest_of(x: Array, dims: tuple[int, ...]) -> Array:
@@ -41,7 +41,7 @@ _DISTINCT = with_numbers(distinct, SAMPLES)
 _NOTHING = wrong(sample((3, 0), dim=1), "there is nothing to choose from in shape (3, 0)")
 
 
-def _shared_again(grad: Tensor, *, x: Tensor, y: Tensor, dim: Dim) -> Tensor:
+def _tie_shares(grad: Tensor, *, x: Tensor, y: Tensor, dim: Dim) -> Tensor:
     """1 / ties where x is y, otherwise 0."""
     dims = dim_set(dim, x.ndim, "amax")
     shape = reduced(x.shape, dims, keepdim=True)
@@ -69,7 +69,7 @@ def _largest(name: str, kernel: str, doc: str) -> Op[Tensor]:
         run("ties_backward", lines.fold(x), lines.fold_result(y), lines.fold_result(grad), out)
         return lines.unfold(out)
 
-    new_op.gradient_graph(_shared_again)
+    new_op.double_backward(_tie_shares)
     return new_op
 
 
@@ -85,23 +85,23 @@ _LINES = (
 )
 
 
-def _place(name: str, kernel: str, doc: str) -> Op[Tensor]:
+def _arg_extreme(name: str, kernel: str, doc: str) -> Op[Tensor]:
     def forward(x: Array, *, dim: int | None = None, keepdim: bool = False) -> Array:
         dims = dim_set(dim, x.ndim, name)
-        _, places = _select(name, kernel, x, dims)
-        return places.reshape(reduced(x.shape, dims, keepdim))
+        _, indices = _select(name, kernel, x, dims)
+        return indices.reshape(reduced(x.shape, dims, keepdim))
 
     forward.__doc__ = f"Where the {doc} lies along `dim`, or in the flat x; the first of several."
     return op(
         name=name,
         samples=[sample((3, 5)), *_LINES],
         wrong=[_NOTHING],
-        why="a place does not change smoothly",
+        why="an index does not change smoothly",
     )(forward)
 
 
-argmax = _place("argmax", "max_along", "largest")
-argmin = _place("argmin", "min_along", "smallest")
+argmax = _arg_extreme("argmax", "max_along", "largest")
+argmin = _arg_extreme("argmin", "min_along", "smallest")
 
 
 class ExtremeOp(Op[Tensor]):
@@ -132,8 +132,8 @@ def _extreme(
     def forward(x: Array, *, dim: OneDim, keepdim: bool = False) -> tuple[Array, Array]:
         dims = dim_set(dim, x.ndim, name)
         shape = reduced(x.shape, dims, keepdim)
-        values, places = _select(name, kernel, x, dims)
-        return values.reshape(shape), places.reshape(shape)
+        values, indices = _select(name, kernel, x, dims)
+        return values.reshape(shape), indices.reshape(shape)
 
     forward.__doc__ = doc
     new_op = ExtremeOp(
@@ -151,25 +151,25 @@ def _extreme(
     def gradient(
         grads: tuple[Array, ...], *, indices: Array, dim: int, shapes: tuple[Shape, ...]
     ) -> Array:
-        """The gradient at the chosen places, 0 elsewhere."""
+        """The gradient at the chosen indices, 0 elsewhere."""
         lines = along(shapes[0], dim_set(dim, len(shapes[0]), name))
         out = lines.whole(grads[0].dtype)
         run("select_backward", lines.fold_result(indices), lines.fold_result(grads[0]), out)
         return lines.unfold(out)
 
-    @new_op.gradient_graph
-    def gradient_graph(
+    @new_op.double_backward
+    def double_backward(
         grads: tuple[Tensor, ...], *, indices: Tensor, dim: int, shapes: tuple[Shape, ...]
     ) -> Tensor:
-        """The gradient at the chosen places, 0 elsewhere."""
+        """The gradient at the chosen indices, 0 elsewhere."""
         line_shape = reduced(shapes[0], dim_set(dim, len(shapes[0]), name), keepdim=True)
         return put_back(grads[0].reshape(line_shape), indices.reshape(line_shape), shapes[0], dim)
 
     return declare_op(new_op)
 
 
-max = _extreme("max", "max_along", "The largest along `dim`, and its place.", amax, maximum)
-min = _extreme("min", "min_along", "The smallest along `dim`, and its place.", amin, minimum)
+max = _extreme("max", "max_along", "The largest along `dim`, and its index.", amax, maximum)
+min = _extreme("min", "min_along", "The smallest along `dim`, and its index.", amin, minimum)
 
 
 @function(samples=[sample(distinct((3, 5))), sample(()), *_LINES])

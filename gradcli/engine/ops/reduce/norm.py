@@ -30,7 +30,7 @@ def _floating(name: str, x: Tensor, dtype: DType | None = None) -> Tensor:
     return x
 
 
-def _composed_logsumexp(input: Tensor, *, dim: Dim, keepdim: bool = False) -> Tensor:
+def _decomposed_logsumexp(input: Tensor, *, dim: Dim, keepdim: bool = False) -> Tensor:
     x = input if input.is_floating_point() else input.to(dtypes.float32)
     if not x.numel():
         return table.sum(x, dim, keepdim) - inf
@@ -43,8 +43,8 @@ def _composed_logsumexp(input: Tensor, *, dim: Dim, keepdim: bool = False) -> Te
 
 @op(
     saves=("input", "y"),
-    composed=_composed_logsumexp,
-    twice="composed",
+    decomposition=_decomposed_logsumexp,
+    double_backward="decomposition",
     samples=[*LINES, sample((2, 3, 4), dim=(0, -1), keepdim=True)],
 )
 def logsumexp(input: Array, *, dim: Dim, keepdim: bool = False) -> Array:
@@ -119,7 +119,7 @@ def norm(
     return _power_norm(size, order, dim, keepdim)
 
 
-def _composed(x: Tensor, *, dim: Dim = None, keepdim: bool = False) -> Tensor:
+def _decomposition(x: Tensor, *, dim: Dim = None, keepdim: bool = False) -> Tensor:
     """The root is not asked for its slope at 0, which is infinite."""
     squares = table.sum(table.mul(x, x), dim, keepdim)
     none = squares == 0
@@ -129,8 +129,8 @@ def _composed(x: Tensor, *, dim: Dim = None, keepdim: bool = False) -> Tensor:
 @op(
     method=False,
     saves=("x", "y"),
-    composed=_composed,
-    twice="composed",
+    decomposition=_decomposition,
+    double_backward="decomposition",
     samples=SAMPLES,
 )
 def vector_norm(x: Array, *, dim: Dim = None, keepdim: bool = False) -> Array:

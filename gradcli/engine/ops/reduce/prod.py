@@ -16,7 +16,7 @@ from gradcli.engine.shape import contiguous_strides
 from gradcli.engine.tensor import Tensor
 
 
-def _composed(
+def _decomposition(
     input: Tensor, *, dim: int | None = None, keepdim: bool = False, dtype: DType | None = None
 ) -> Tensor:
     """Halves are multiplied pair by pair."""
@@ -39,8 +39,8 @@ def _composed(
 
 @op(
     saves="input",
-    composed=_composed,
-    twice="composed",
+    decomposition=_decomposition,
+    double_backward="decomposition",
     samples=[
         sample((3, 5)),
         sample((2, 7, 3), dim=1),

@@ -40,7 +40,7 @@ def _scan(kernel: str, dim: int, *arrays: Array, from_end: bool = False) -> Arra
     return lines.unfold(out)
 
 
-@op(twice="linear", samples=SAMPLES)
+@op(double_backward="linear", samples=SAMPLES)
 def cumsum(input: Array, *, dim: int, dtype: DType | None = None) -> Array:
     """The sum of each element and all before it along `dim`."""
     shapes.dim_index(dim, input.ndim, "cumsum")
@@ -55,7 +55,7 @@ def cumsum_gradient(grad: Array, *, dim: int, dtypes: tuple[DType, ...]) -> Arra
 
 
 def _doubling(x: Tensor, d: int, join: Callable[..., Tensor]) -> Tensor:
-    """Each slice joined with all before it, in log2(n) rounds: those 1, 2, 4, ... places before."""
+    """Each slice joined with all before it in log2(n) rounds: by 1, 2, 4, ... elements."""
     size, shift = x.shape[d] if x.ndim else 1, 1
     while shift < size:
         later = part_along(x, d, slice(shift, None))
@@ -65,15 +65,15 @@ def _doubling(x: Tensor, d: int, join: Callable[..., Tensor]) -> Tensor:
     return x
 
 
-def _composed_cumprod(input: Tensor, *, dim: int, dtype: DType | None = None) -> Tensor:
+def _decomposed_cumprod(input: Tensor, *, dim: int, dtype: DType | None = None) -> Tensor:
     x = input if dtype is None else input.to(dtype)
     return own_memory(_doubling(x, shapes.dim_index(dim, x.ndim, "cumprod"), table.mul), input)
 
 
 @op(
     saves=("input", "y"),
-    composed=_composed_cumprod,
-    twice="composed",
+    decomposition=_decomposed_cumprod,
+    double_backward="decomposition",
     samples=SAMPLES,
 )
 def cumprod(input: Array, *, dim: int, dtype: DType | None = None) -> Array:
@@ -130,17 +130,17 @@ def _cumulative(name: str, input: Tensor, dim: int, join: Callable[..., Tensor])
     x = input.detach()
     best = table.eq(x, _doubling(x, d, join)) | table.ne(x, x)
     column = table.reshape(table.arange(x.shape[d]), (x.shape[d], *(1,) * (x.ndim - d - 1)))
-    places = _doubling(table.where(best, table.expand(column, x.shape), 0), d, table.maximum)
-    return Sorted(table.gather(input, d, places), places)
+    indices = _doubling(table.where(best, table.expand(column, x.shape), 0), d, table.maximum)
+    return Sorted(table.gather(input, d, indices), indices)
 
 
 @function(samples=_RUNS)
 def cummax(input: Tensor, dim: int) -> Sorted:
-    """The largest element so far along `dim`, and the place of its last occurrence; NaN wins."""
+    """The largest element so far along `dim`, and the index of its last occurrence; NaN wins."""
     return _cumulative("cummax", input, dim, table.maximum)
 
 
 @function(samples=_RUNS)
 def cummin(input: Tensor, dim: int) -> Sorted:
-    """The smallest element so far along `dim`, and the place of its last occurrence; NaN wins."""
+    """The smallest element so far along `dim`, and the index of its last occurrence; NaN wins."""
     return _cumulative("cummin", input, dim, table.minimum)

@@ -65,7 +65,7 @@ def _spread(grad: Array, shape: Shape, dim: Dim, op: str) -> Array:
     return grad.reshape(shapes.reduced(shape, dims, keepdim=True)).expand(shape)
 
 
-@op(twice="linear", samples=[*_SUMS, sample((0, 3), dim=0)])
+@op(double_backward="linear", samples=[*_SUMS, sample((0, 3), dim=0)])
 def sum(x: Array, *, dim: Dim = None, keepdim: bool = False, dtype: DType | None = None) -> Array:
     """Sum of x over `dim`, or over everything; 0 for nothing."""
     dims = shapes.dim_set(dim, x.ndim, "sum")
@@ -101,8 +101,8 @@ def mean_gradient(
     return spread if spread.dtype is dtypes[0] else spread.cast(dtypes[0])
 
 
-@mean.gradient_graph
-def mean_gradient_graph(
+@mean.double_backward
+def mean_double_backward(
     grad: Tensor, *, dim: Dim, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]
 ) -> Tensor:
     """1 / count for every element."""

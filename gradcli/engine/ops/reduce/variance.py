@@ -36,7 +36,7 @@ _SAMPLES = (
 )
 
 
-def _composed_var(
+def _decomposed_var(
     x: Tensor,
     *,
     dim: Dim = None,
@@ -50,14 +50,14 @@ def _composed_var(
     return table.sum(lowered * lowered, dims, keepdim=keepdim) / max(0.0, divisor)
 
 
-def _composed_std(x: Tensor, **options: Any) -> Tensor:
-    variance = _composed_var(x, **options)
+def _decomposed_std(x: Tensor, **options: Any) -> Tensor:
+    variance = _decomposed_var(x, **options)
     flat = variance == 0  # the slope of the root there is 0 by decree
     return table.where(flat, 0.0, table.sqrt(table.where(flat, 1.0, variance)))
 
 
 def _spread(
-    name: str, doc: str, composed: Callable[..., Tensor], samples: Sequence[Sample]
+    name: str, doc: str, decomposition: Callable[..., Tensor], samples: Sequence[Sample]
 ) -> Op[Tensor]:
     """The variance, or its root; the mean is kept with its dims."""
     root = (int(name == "std"),)
@@ -82,8 +82,8 @@ def _spread(
         name=name,
         saves=("x", "y", "mean"),
         outputs=("y", "mean"),
-        composed=composed,
-        twice="composed",
+        decomposition=decomposition,
+        double_backward="decomposition",
         samples=samples,
     )(forward)
 
@@ -112,13 +112,13 @@ def _spread(
 var = _spread(
     "var",
     "Sum of (x - mean) squared over n - correction, in two passes; NaN where that is 0 / 0.",
-    _composed_var,
+    _decomposed_var,
     _SAMPLES,
 )
 std = _spread(
     "std",
     "Square root of var.",
-    _composed_std,
+    _decomposed_std,
     with_numbers(distinct, _SAMPLES),
 )
 

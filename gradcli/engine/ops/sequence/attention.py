@@ -112,7 +112,7 @@ def _repeated(x: Tensor, times: int) -> Tensor:
     return table.reshape(wide, (*lead, heads * times, rows, columns))
 
 
-def _composed(
+def _decomposition(
     query: Tensor,
     key: Tensor,
     value: Tensor,
@@ -151,7 +151,7 @@ def _rounded_once(
     query, key, value = (x.to(dtypes.float32) for x in (query, key, value))
     if mask is not None and mask.is_floating_point():
         mask = mask.to(dtypes.float32)
-    return _composed(query, key, value, mask, **options).to(dtypes.bfloat16)
+    return _decomposition(query, key, value, mask, **options).to(dtypes.bfloat16)
 
 
 class AttentionOp(Op[Tensor]):
@@ -160,18 +160,18 @@ class AttentionOp(Op[Tensor]):
     def __call__(self, *args: Any, **keywords: Any) -> Tensor:
         """The averages of the values."""
         inputs, options = self._bind(args, keywords)
-        composed = options.get("dropout_p", 0.0) or options.get("softcap") is not None
+        decomposes = options.get("dropout_p", 0.0) or options.get("softcap") is not None
         query, key, value, mask = self.cast(inputs) if self.cast is not None else inputs
         assert query is not None and key is not None and value is not None
         if options.pop("enable_gqa", False):
             key, value = _for_groups(query, key, value)
-        if composed:
+        if decomposes:
             mask_array = None if mask is None else mask.array
             _check(query.array, key.array, value.array, mask_array, options.get("is_causal", False))
             rounds = query.dtype is dtypes.bfloat16 and options.get("softcap") is not None
             try:
                 with autocast(enabled=False):
-                    return (_rounded_once if rounds else _composed)(
+                    return (_rounded_once if rounds else _decomposition)(
                         query, key, value, mask, **options
                     )
             except (GradcliError, OverflowError, ValueError) as error:
@@ -223,8 +223,8 @@ scaled_dot_product_attention = AttentionOp(
     name=_NAME,
     outputs=("y", "log_sums"),
     saves=("query", "key", "value", "attn_mask", "y", "log_sums"),
-    composed=_composed,
-    twice="composed",
+    decomposition=_decomposition,
+    double_backward="decomposition",
     samples=[
         sample((2, 3, 5, 4), (2, 3, 7, 4), (2, 3, 7, 6), none()),
         sample((2, 2, 9, 3), (2, 2, 9, 3), (2, 2, 9, 3), none(), is_causal=True),
@@ -334,10 +334,10 @@ def _in_turn(memory: Array, inputs: list[Array]) -> list[Array]:
 def _of_mask(
     grad: Array, query: Array, key: Array, value: Array, mask: Array | None, scale: float | None
 ) -> Array | None:
-    """The gradient of the mask, which is as large as all weights: through the composed form."""
+    """The gradient of the mask, which is as large as all weights: through the decomposition."""
     assert mask is not None
     with graph.enable_grad():
         leaf = Tensor(mask, requires_grad=True)
-        output = _composed(Tensor(query), Tensor(key), Tensor(value), leaf, scale=scale)
+        output = _decomposition(Tensor(query), Tensor(key), Tensor(value), leaf, scale=scale)
         output.backward(Tensor(grad))
     return None if leaf.grad is None else leaf.grad.array

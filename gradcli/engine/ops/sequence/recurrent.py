@@ -11,7 +11,11 @@ from typing import Any, Literal
 from gradcli.engine.array import Array, empty, run
 from gradcli.engine.op import op
 from gradcli.engine.ops.sequence import steps
-from gradcli.engine.ops.sequence.recurrent_composed import composed_gru, composed_lstm, composed_rnn
+from gradcli.engine.ops.sequence.recurrent_decomposition import (
+    decomposed_gru,
+    decomposed_lstm,
+    decomposed_rnn,
+)
 from gradcli.engine.sample import Sample, Wrong, none, sample, wrong
 from gradcli.engine.shape import Shape
 from gradcli.errors import OptionError
@@ -74,7 +78,7 @@ def _wrong(gates: int, *states: str) -> list[Wrong]:
     outputs=("y", "h_n", "c_n", "gates", "c"),
     visible=3,
     saves=("w_hh", "h0", "y", "gates", "c"),
-    composed=composed_lstm,
+    decomposition=decomposed_lstm,
     samples=_samples(4, "state", "state"),
     wrong=_wrong(4, "state", "state"),
 )
@@ -162,7 +166,7 @@ def lstm_steps_gradient(
     outputs=("y", "h_n", "gates", "scaled"),
     visible=2,
     saves=("w_hh", "h0", "y", "gates", "scaled"),
-    composed=composed_gru,
+    decomposition=decomposed_gru,
     samples=_samples(3, "bias", "state"),
     wrong=[
         *_wrong(3, "bias", "state"),
@@ -261,7 +265,7 @@ def _past_n(sums: Array, before: Array | None = None) -> Array:
     outputs=("y", "h_n"),
     visible=2,
     saves=("w_hh", "h0", "y"),
-    composed=composed_rnn,
+    decomposition=decomposed_rnn,
     samples=[*_samples(1, "state"), *_samples(1, "state", nonlinearity="relu")],
     wrong=_wrong(1, "state"),
 )

@@ -1,4 +1,4 @@
-"""Rotary positions: pairs of numbers turned by an angle that grows with the step."""
+"""Rotary positions: pairs of numbers rotated by an angle that grows with the step."""
 
 from __future__ import annotations
 

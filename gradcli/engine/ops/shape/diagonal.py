@@ -42,7 +42,7 @@ def _walk_along(
 
 @op(
     shares="view",
-    twice="linear",
+    double_backward="linear",
     samples=[
         sample((3, 4)),
         sample((4, 3), offset=1),
@@ -73,7 +73,7 @@ def diagonal_gradient(
 
 
 @op(
-    twice="linear",
+    double_backward="linear",
     samples=[
         sample((3,)),
         sample((2, 3), offset=1),
@@ -158,7 +158,7 @@ def _triangle(name: str, doc: str) -> Op[Tensor]:
 
     forward.__doc__ = doc
     refusal = wrong(sample((3,)), f"{name}: needs 2 or more dimensions")
-    triangle = op(name=name, twice="linear", samples=_TRIANGLES, wrong=[refusal])(forward)
+    triangle = op(name=name, double_backward="linear", samples=_TRIANGLES, wrong=[refusal])(forward)
     triangle.gradient(lambda grad, *, diagonal: forward(grad, diagonal=diagonal))
     return triangle
 
@@ -182,20 +182,22 @@ _GRIDS = [
 _NO_MATRIX = sample(row=-1, col=3)
 
 
-def _places(row: int, col: int, columns: Callable[[int], range], device: str | None) -> Tensor:
-    """The places in these columns of each row."""
+def _triangle_indices(
+    row: int, col: int, columns: Callable[[int], range], device: str | None
+) -> Tensor:
+    """The (row, column) indices of these columns in each row."""
     empty_tensor(2, row, col, dtype=dtypes.int64)  # refuses at once what they would end in
-    places = [(i, j) for i in range(row if col else 0) for j in columns(i)]
-    return tensor([[p[k] for p in places] for k in (0, 1)], dtype=dtypes.int64, device=device)
+    indices = [(i, j) for i in range(row if col else 0) for j in columns(i)]
+    return tensor([[p[k] for p in indices] for k in (0, 1)], dtype=dtypes.int64, device=device)
 
 
-@function(method=False, samples=_GRIDS, wrong=[wrong(_NO_MATRIX, "-1")], why="it gives places")
+@function(method=False, samples=_GRIDS, wrong=[wrong(_NO_MATRIX, "-1")], why="it returns indices")
 def tril_indices(row: Whole, col: Whole, offset: int = 0, *, device: str | None = None) -> Tensor:
-    """The places of a lower triangle of (row, col), row by row: int64 (2, count)."""
-    return _places(row, col, lambda i: range(min(col, i + offset + 1)), device)
+    """The indices of a lower triangle of (row, col), row by row: int64 (2, count)."""
+    return _triangle_indices(row, col, lambda i: range(min(col, i + offset + 1)), device)
 
 
-@function(method=False, samples=_GRIDS, wrong=[wrong(_NO_MATRIX, "-1")], why="it gives places")
+@function(method=False, samples=_GRIDS, wrong=[wrong(_NO_MATRIX, "-1")], why="it returns indices")
 def triu_indices(row: Whole, col: Whole, offset: int = 0, *, device: str | None = None) -> Tensor:
-    """The places of an upper triangle of (row, col), row by row: int64 (2, count)."""
-    return _places(row, col, lambda i: range(max(0, i + offset), col), device)
+    """The indices of an upper triangle of (row, col), row by row: int64 (2, count)."""
+    return _triangle_indices(row, col, lambda i: range(max(0, i + offset), col), device)

@@ -20,7 +20,7 @@ from gradcli.errors import ShapeError
 
 @op(
     shares="repeats",
-    twice="linear",
+    double_backward="linear",
     variadic=True,
     samples=[
         sample((3, 1), size=(3, 4)),

@@ -17,7 +17,7 @@ from gradcli.wording import quantity
 
 
 @op(
-    twice="linear",
+    double_backward="linear",
     variadic=True,
     samples=[
         sample((3, 4), dims=(0,)),
@@ -73,7 +73,7 @@ def _shifts(
 
 
 def _rolled(x: Array, d: int, shift: int) -> Array:
-    """Each element `shift` places further along d, from the end to the front."""
+    """Each element `shift` elements further along d, from the end to the front."""
     size = x.shape[d]
     shift %= max(size, 1)
     if not shift or not x.numel:
@@ -87,7 +87,7 @@ def _rolled(x: Array, d: int, shift: int) -> Array:
 
 
 @op(
-    twice="linear",
+    double_backward="linear",
     samples=[
         sample((3, 4), shifts=1, dims=0),
         sample((2, 3, 4), shifts=(-1, 6), dims=(1, -1)),
@@ -133,7 +133,7 @@ def roll_gradient(
     ]
 )
 def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
-    """The plane of two dims turned by 90 degrees k times, from the first towards the second."""
+    """The plane of two dims rotated by 90 degrees k times, from the first towards the second."""
     if len(dims) != 2 or input.ndim < 2:
         raise OptionError(f"rot90: needs two dims of shape {input.shape}, got {tuple(dims)}")
     a, b = (shape_rules.dim_index(d, input.ndim, "rot90") for d in dims)

@@ -39,7 +39,7 @@ def _joined_dim(name: str, a: Shape, b: Shape, dim: int) -> int:
 
 
 @op(
-    twice="linear",
+    double_backward="linear",
     method=False,
     samples=[
         sample((2, 3), (4, 3), dim=0),

@@ -21,8 +21,8 @@ from gradcli.wording import quantity
 
 
 def _reflect(front: int, size: int, behind: int) -> Tensor:
-    places = (abs(at) for at in range(-front, size + behind))
-    return _as_index([at if at < size else 2 * (size - 1) - at for at in places])
+    indices = (abs(at) for at in range(-front, size + behind))
+    return _as_index([at if at < size else 2 * (size - 1) - at for at in indices])
 
 
 def _replicate(front: int, size: int, behind: int) -> Tensor:
@@ -34,8 +34,8 @@ def _circular(front: int, size: int, behind: int) -> Tensor:
     return _as_index([at % size for at in range(-front, size + behind)])
 
 
-def _as_index(places: list[int]) -> Tensor:
-    return tensor(places, dtype=dtypes.int64)
+def _as_index(indices: list[int]) -> Tensor:
+    return tensor(indices, dtype=dtypes.int64)
 
 
 # Where elements are read, and how much wider than the tensor a border may not be.
@@ -113,8 +113,8 @@ def constant_pad_nd_gradient(grad: Array, *, pad: Sequence[int]) -> Array:
     return constant_pad_nd.forward(grad, pad=_opposite(pad))  # type: ignore[no-any-return]
 
 
-@constant_pad_nd.gradient_graph
-def constant_pad_nd_gradient_graph(grad: Tensor, *, pad: Sequence[int]) -> Tensor:
+@constant_pad_nd.double_backward
+def constant_pad_nd_double_backward(grad: Tensor, *, pad: Sequence[int]) -> Tensor:
     """The same with ops."""
     return constant_pad_nd(grad, _opposite(pad))
 
@@ -164,7 +164,7 @@ def pad(
 
 
 def _bordered(x: Tensor, mode: str, d: int, front: int, behind: int) -> Tensor:
-    places, limit = _BORDERS[mode]
+    indices, limit = _BORDERS[mode]
     size = x.shape[d]
     if limit is not None and max(front, behind) > max(size + limit, 0):
         raise ShapeError(
@@ -174,4 +174,4 @@ def _bordered(x: Tensor, mode: str, d: int, front: int, behind: int) -> Tensor:
         )
     if not size and max(front, behind) > 0:
         raise ShapeError(f"pad: dimension {d} of {x.shape} has nothing to fill a border with")
-    return index_select(x, d, places(front, size, behind))
+    return index_select(x, d, indices(front, size, behind))

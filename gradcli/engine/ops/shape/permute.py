@@ -15,7 +15,7 @@ from gradcli.errors import OptionError, ShapeError
 
 @op(
     shares="view",
-    twice="linear",
+    double_backward="linear",
     variadic=True,
     samples=[
         sample((2, 3, 4), dims=(2, 0, 1)),
@@ -80,13 +80,13 @@ _MOVES = [
 
 @function(shares="view", samples=_MOVES)
 def movedim(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
-    """A view with the dims `source` at the places `destination`, the others in their order."""
+    """A view with the dims `source` at `destination`, the rest in order."""
     sources = (source,) if isinstance(source, int) else tuple(source)
-    places = (destination,) if isinstance(destination, int) else tuple(destination)
+    destinations = (destination,) if isinstance(destination, int) else tuple(destination)
     from_dims = [shape_rules.dim_index(d, input.ndim, "movedim") for d in sources]
-    to_dims = [shape_rules.dim_index(d, input.ndim, "movedim") for d in places]
-    if not len(set(from_dims)) == len(sources) == len(places) == len(set(to_dims)):
-        raise OptionError(f"movedim: cannot move dims {sources} to {places} one by one")
+    to_dims = [shape_rules.dim_index(d, input.ndim, "movedim") for d in destinations]
+    if not len(set(from_dims)) == len(sources) == len(destinations) == len(set(to_dims)):
+        raise OptionError(f"movedim: cannot move dims {sources} to {destinations} one by one")
     if not input.ndim:
         return input
     moved = dict(zip(to_dims, from_dims, strict=True))

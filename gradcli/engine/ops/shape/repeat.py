@@ -92,8 +92,8 @@ def repeat_interleave(
         out = _repeated(input, outer, times, inner, (*shape[:d], size * times, *shape[d + 1 :]))
     else:
         empty((sum(times),), dtypes.int64)  # refuses at once what no memory holds
-        places = [i for i, count in enumerate(times) for _ in range(count)]
-        out = index_select(input, d, tensor(places, dtype=dtypes.int64))
+        indices = [i for i, count in enumerate(times) for _ in range(count)]
+        out = index_select(input, d, tensor(indices, dtype=dtypes.int64))
     if output_size is not None and out.shape[d] != output_size:
         raise OptionError(
             f"repeat_interleave: output_size {output_size} given, but there are {out.shape[d]}"

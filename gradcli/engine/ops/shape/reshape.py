@@ -17,7 +17,7 @@ from gradcli.errors import OptionError, ShapeError
 
 @op(
     shares="either",
-    twice="linear",
+    double_backward="linear",
     variadic=True,
     samples=[
         sample((3, 4), shape=(2, -1)),
@@ -39,7 +39,7 @@ def reshape_gradient(grad: Array, *, shapes: tuple[Shape]) -> Array:
     return grad.reshape(shapes[0])
 
 
-@op(twice="linear", samples=[sample(shape) for shape in ((3, 5), (4, 1), (), (0, 2))])
+@op(double_backward="linear", samples=[sample(shape) for shape in ((3, 5), (4, 1), (), (0, 2))])
 def clone(x: Array) -> Array:
     """The same elements in memory of their own; gradients pass through."""
     return x.copy()

@@ -53,7 +53,7 @@ def _parts(x: Array, dim: int, sizes: Sequence[int]) -> list[Array]:
 
 @op(
     shares="view",
-    twice="linear",
+    double_backward="linear",
     outputs=(),
     visible=0,
     samples=[

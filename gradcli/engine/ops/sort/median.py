@@ -1,4 +1,4 @@
-"""The element in the middle, or at another place in the order."""
+"""The element in the middle, or at another rank in the order."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MEDIANS = [
 
 
 def _median(name: str, input: Tensor, dim: int, keepdim: bool, ignore_nan: bool) -> Sorted:
-    """The lower of the two in the middle, and its place; a NaN wins unless it is to be ignored."""
+    """The lower of the two in the middle, and its index; a NaN wins unless it is to be ignored."""
     d = shapes.dim_index(dim, input.ndim, name)
     if not input.ndim:
         return Sorted(*table.sort(input))
@@ -56,7 +56,7 @@ def _median_of_all(name: str, input: Tensor, ignore_nan: bool) -> Tensor:
 
 @function(samples=_MEDIANS, tuple_if=["dim"])
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor | Sorted:
-    """The lower of the two elements in the middle of all; or along `dim`, and its place."""
+    """The lower of the two elements in the middle of all; or along `dim`, and its index."""
     if dim is None:
         return _median_of_all("median", input, False)
     return _median("median", input, dim, keepdim, False)
@@ -68,7 +68,7 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
     wrong=[wrong(sample((0, 3), dim=0), "nanmedian: dimension 0 of (0, 3) has no elements")],
 )
 def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor | Sorted:
-    """The median of what is not NaN; or along `dim`, and its place."""
+    """The median of what is not NaN; or along `dim`, and its index."""
     if dim is None:
         return _median_of_all("nanmedian", input, True)
     return _median("nanmedian", input, dim, keepdim, True)
@@ -83,7 +83,7 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> T
     ]
 )
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """The k-th smallest along `dim`, counted from 1, and its place."""
+    """The k-th smallest along `dim`, counted from 1, and its index."""
     d = shape_rules.dim_index(dim, input.ndim, "kthvalue")
     size = input.shape[d] if input.ndim else 1
     if not 1 <= k <= size:

@@ -1,4 +1,4 @@
-"""Places in sorted numbers."""
+"""Indices in sorted numbers."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _searchsorted(
         )
     many = shape_rules.numel(rows.shape[:-1])
     per_row = x.shape[-1] if rows.ndim > 1 else x.numel
-    places = empty(x.shape, dtypes.int64)
+    indices = empty(x.shape, dtypes.int64)
     shape = (many, per_row)
     ordered = rows.contiguous().reshape((many, rows.shape[-1]))
     behind = int(right or side == "right")
@@ -67,10 +67,10 @@ def _searchsorted(
         "searchsorted",
         ordered,
         x.contiguous().reshape(shape),
-        places.reshape(shape),
+        indices.reshape(shape),
         sizes=(behind,),
     )
-    return places.cast(dtypes.int32) if out_int32 else places
+    return indices.cast(dtypes.int32) if out_int32 else indices
 
 
 searchsorted = _SearchOp(
@@ -88,7 +88,7 @@ searchsorted = _SearchOp(
         wrong(sample((2, 3), (3, 3)), "rows (2, 3) do not fit values (3, 3)"),
         wrong(sample((3,), (3,), side="up"), "side must be 'left' or 'right', got 'up'"),
     ],
-    why="a place does not change smoothly",
+    why="an index does not change smoothly",
 )
 declare_op(searchsorted, method=False)
 
@@ -101,7 +101,7 @@ declare_op(searchsorted, method=False)
         sample((2, 0), (3,)),
         sample((3,), (0,)),
     ],
-    why="a place does not change smoothly",
+    why="an index does not change smoothly",
     method=False,
 )
 def bucketize(

@@ -19,19 +19,19 @@ from gradcli.errors import RangeError
 
 
 def _ordered(x: Array, d: int, k: int, descending: bool) -> tuple[Array, Array]:
-    """The first k along d in order, and their places."""
+    """The first k along d in order, and their indices."""
     back = [i for i in range(x.ndim) if i != d] + [d] * (x.ndim > 0)
     in_order = d >= x.ndim - 1
     lines = x if in_order else x.permute(back)
     size = x.shape[d] if x.ndim else 1
     rows = lines.contiguous().reshape((shape_rules.numel(lines.shape[:-1]), size))
-    values, places = (empty((rows.shape[0], k), t) for t in (x.dtype, dtypes.int64))
-    run("sort", rows, values, places, sizes=(int(descending),))
+    values, indices = (empty((rows.shape[0], k), t) for t in (x.dtype, dtypes.int64))
+    run("sort", rows, values, indices, sizes=(int(descending),))
     shape = (*lines.shape[:-1], k) if x.ndim else ()
     if in_order:
-        return values.reshape(shape), places.reshape(shape)
+        return values.reshape(shape), indices.reshape(shape)
     order = [back.index(i) for i in range(x.ndim)]
-    return values.reshape(shape).permute(order), places.reshape(shape).permute(order)
+    return values.reshape(shape).permute(order), indices.reshape(shape).permute(order)
 
 
 class _SortOp(Op[Sorted]):
@@ -45,7 +45,7 @@ class _SortOp(Op[Sorted]):
 def _sort(
     x: Array, *, dim: int = -1, descending: bool = False, stable: bool = True
 ) -> tuple[Array, Array]:
-    """The elements along `dim` in order, and their places; stable, and a NaN is the largest."""
+    """The elements along `dim` in order, and their indices; stable, and a NaN is the largest."""
     del stable  # always
     d = shape_rules.dim_index(dim, x.ndim, "sort")
     return _ordered(x, d, x.shape[d] if x.ndim else 1, descending)
@@ -74,7 +74,7 @@ declare_op(sort)
 def _topk(
     x: Array, *, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
 ) -> tuple[Array, Array]:
-    """The k largest (smallest) along `dim` in order, and their places; of equal ones the first."""
+    """The k largest (smallest) along `dim` in order, and their indices; of equal ones the first."""
     del sorted  # always
     d = shape_rules.dim_index(dim, x.ndim, "topk")
     size = x.shape[d] if x.ndim else 1
@@ -106,20 +106,20 @@ declare_op(topk)
 
 @topk.gradient
 @sort.gradient
-def gradient_by_places(
+def gradient_by_indices(
     grads: tuple[Array, ...], *, indices: Array, shapes: tuple[Shape], dim: int
 ) -> Array:
-    """Each value's gradient to the place it came from."""
+    """Each value's gradient to the index it came from."""
     d = shape_rules.dim_index(dim, len(shapes[0]), "sort")
     return put_along(full(shapes[0], 0, grads[0].dtype), indices, grads[0], d, ADD, "sort")
 
 
-@topk.gradient_graph
-@sort.gradient_graph
-def gradient_graph_by_places(
+@topk.double_backward
+@sort.double_backward
+def double_backward_by_indices(
     grads: tuple[Tensor, ...], *, indices: Tensor, shapes: tuple[Shape], dim: int
 ) -> Tensor:
-    """Each value's gradient to the place it came from."""
+    """Each value's gradient to the index it came from."""
     return put_back(grads[0], indices, shapes[0], dim)
 
 
@@ -134,10 +134,10 @@ def gradient_graph_by_places(
         sample(()),
         sample((1, 0), dim=0),
     ],
-    why="a place does not change smoothly",
+    why="an index does not change smoothly",
 )
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
-    """The places of the elements along `dim` in their order."""
+    """The indices of the elements along `dim` in their order."""
     result = sort(input, dim=dim, descending=descending, stable=stable)
     return result.indices
 

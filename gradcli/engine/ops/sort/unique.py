@@ -67,8 +67,8 @@ def _groups(
     ascending = number if order is None else table.index_select(number, 0, order)
     first = full((min(number.numel(), 1),), True)
     begin = true_places(table.cat([first, table.ne(ascending[1:], ascending[:-1])], 0))
-    places = begin if order is None else table.index_select(order, 0, begin)
-    values = table.index_select(x, 0 if dim is None else dim, places)
+    indices = begin if order is None else table.index_select(order, 0, begin)
+    values = table.index_select(x, 0 if dim is None else dim, indices)
     counts = table.scatter_add(
         zeros(begin.numel(), dtype=dtypes.int64), 0, number, full(number.shape, 1)
     )
@@ -169,8 +169,8 @@ def isin(
     rows = table.sort(table.reshape(among.detach(), (among.numel(),)), dim=0)[0]
     if not rows.numel():
         return full(x.shape, invert)
-    places = table.clamp(table.searchsorted(rows, x.detach()), max=rows.numel() - 1)
+    indices = table.clamp(table.searchsorted(rows, x.detach()), max=rows.numel() - 1)
     nearest = table.reshape(
-        table.index_select(rows, 0, table.reshape(places, (places.numel(),))), x.shape
+        table.index_select(rows, 0, table.reshape(indices, (indices.numel(),))), x.shape
     )
     return table.ne(x, nearest) if invert else table.eq(x, nearest)

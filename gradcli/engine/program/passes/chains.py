@@ -7,7 +7,7 @@ from math import prod
 
 from gradcli.engine.device.kernels import FACTS
 from gradcli.engine.program import chain
-from gradcli.engine.program.chain import FIRST_OUTPUT, FIRST_SCRATCH, Step
+from gradcli.engine.program.chain import FIRST_OUTPUT, FIRST_SCRATCH, Instruction
 from gradcli.engine.program.passes.flow import Flow, as_shape, meets, nothing_like
 from gradcli.engine.program.record import Buffer, Call, View
 
@@ -116,7 +116,7 @@ class _Slots:
         self._pairs: list[tuple[float, ...]] = [(0.0, 0.0)]
         self._slot: dict[Buffer, int] = {}  # of what members have made
         self._free = list(range(FIRST_SCRATCH + chain.SCRATCH - 1, FIRST_SCRATCH - 1, -1))
-        self._steps: list[Step] = []
+        self._steps: list[Instruction] = []
         self._last = {v.buffer: i for i in members for v in flow.calls[i].inputs}
 
     def fill(self) -> bool:
@@ -136,7 +136,7 @@ class _Slots:
         slots = [slot for slot in operands if slot is not None]
         if result is None or len(slots) < len(operands):
             return False
-        self._steps.append(Step(call.kernel, tuple(slots), result, self._pair(call.options)))
+        self._steps.append(Instruction(call.kernel, tuple(slots), result, self._pair(call.options)))
         return True
 
     def _operand(self, view: View) -> int | None:

@@ -9,7 +9,7 @@ from gradcli.engine.device import cpu
 from gradcli.engine.program.passes.flow import Flow
 from gradcli.engine.program.record import Buffer, Call, View
 
-_LARGEST = 1 << 14  # bytes; they stay in memory, where an intermediate would share its place
+_LARGEST = 1 << 14  # bytes; they stay in memory, where an intermediate would share its memory
 
 
 def constants(calls: list[Call]) -> list[Call]:

@@ -31,7 +31,7 @@ def epilogues(calls: list[Call]) -> list[Call]:
 
 
 def _fused(flow: Flow, i: int, j: int) -> Call | None:
-    """Calls i and j in one, at the place of the first; None when that would change anything."""
+    """Calls i and j in one, at the position of the first; None when that would change anything."""
     product, row = flow.calls[i], flow.calls[j]
     if row.function is not None or not (FACTS[row.kernel].unary or _small_slope(row)):
         return None

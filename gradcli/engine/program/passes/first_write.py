@@ -11,7 +11,7 @@ from gradcli.engine.program.record import Call, View
 
 
 def first_write(calls: list[Call]) -> list[Call]:
-    """An intermediate that is copied to a place lies in that place from the start."""
+    """An intermediate that is copied elsewhere is computed in the target from the start."""
     flow, needless = Flow(calls), set[int]()
     for number, call in enumerate(calls):
         changes = _without_copy(flow, number) if call.kernel == "copy" else None
@@ -46,15 +46,15 @@ def _without_copy(flow: Flow, copied: int) -> dict[int, Call] | None:
 def _there(call: Call, source: View, target: View) -> Call | None:
     """The call with its views of the source's buffer in the target; None when it cannot be."""
     own = [i for i, view in enumerate(call.views) if view.buffer is source.buffer]
-    places: dict[int, View | None] = {i: view_in(call.views[i], target) for i in own}
-    views = [places.get(i, view) for i, view in enumerate(call.views)]
+    targets: dict[int, View | None] = {i: view_in(call.views[i], target) for i in own}
+    views = [targets.get(i, view) for i, view in enumerate(call.views)]
     present = [view for view in views if view is not None]
     if len(present) < len(views):
         return None
     count = len(call.inputs)
     inputs, outputs = present[:count], present[count:]
-    fit = all(reads(call.kernel, i, view) for i, view in enumerate(inputs) if i in places)
-    fit = fit and all(writes(call.kernel, v) for i, v in enumerate(outputs, count) if i in places)
+    fit = all(reads(call.kernel, i, view) for i, view in enumerate(inputs) if i in targets)
+    fit = fit and all(writes(call.kernel, v) for i, v in enumerate(outputs, count) if i in targets)
     result = replace(call, inputs=tuple(inputs), outputs=tuple(outputs))
     return result if fit and _apart(result) else None
 

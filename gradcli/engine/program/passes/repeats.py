@@ -53,7 +53,7 @@ def _key(call: Call) -> object:
     inputs = tuple((view.buffer, view.layout) for view in call.inputs)
     out = call.outputs[0]
     options = tuple(option.hex() for option in call.options)  # 0.0 is not -0.0
-    return call.kernel, call.sizes, options, inputs, out.layout, out.buffer.again
+    return call.kernel, call.sizes, options, inputs, out.layout, out.buffer.rerun
 
 
 def _stands(flow: Flow, call: Call, before: int, i: int) -> bool:

@@ -30,7 +30,7 @@ def roundings(calls: list[Call]) -> list[Call]:
                 half.add(buffer)
             elif buffer not in candidates:
                 candidates[buffer] = Buffer(
-                    2 * buffer.nbytes, internal=True, device=buffer.device, again=buffer.again
+                    2 * buffer.nbytes, internal=True, device=buffer.device, rerun=buffer.rerun
                 )
     wide = {old: new for old, new in candidates.items() if old not in half}
     return [new_call for call in calls for new_call in _rewritten(call, wide)]
@@ -77,5 +77,5 @@ def _wide(view: View, wide: dict[Buffer, Buffer]) -> View:
 def _like(view: View) -> View:
     """A new float32 intermediate of a view's shape."""
     of = view.buffer
-    buffer = Buffer(view.numel * float32.size, internal=True, device=of.device, again=of.again)
+    buffer = Buffer(view.numel * float32.size, internal=True, device=of.device, rerun=of.rerun)
     return View(buffer, 0, view.shape, contiguous_strides(view.shape), float32)

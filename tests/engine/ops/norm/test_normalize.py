@@ -1,4 +1,4 @@
-"""What the composed normalisations and dropouts refuse, and sizes at the edge."""
+"""What the decomposed normalisations and dropouts refuse, and sizes at the edge."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_group_norm_over_many_samples_is_what_its_parts_give(shape, groups):
     found = []
     for parts in (False, True):
         given = [t.clone().requires_grad_() for t in (x, w, b)]
-        with engine.composed(parts):
+        with engine.decomposed(parts):
             y = F.group_norm(given[0], groups, *given[1:])
         y.backward(start)
         found.append([y, *(t.grad for t in given)])

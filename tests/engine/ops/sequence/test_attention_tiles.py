@@ -35,7 +35,7 @@ def test_fused_attention_is_the_composed_one_around_the_ends_of_tiles(
 ) -> None:
     for dtype, most in ((engine.float64, 1e-12), (engine.float32, 2e-5)):
         fused = forward_and_backward(queries, keys, dtype, causal)
-        with engine.composed():
+        with engine.decomposed():
             parts = forward_and_backward(queries, keys, dtype, causal)
         for one, other in zip(fused, parts, strict=True):
             assert engine.allclose(one, other, rtol=most, atol=most)

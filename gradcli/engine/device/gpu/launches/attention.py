@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 
-from gradcli.engine.device.gpu.launch import Draft, Operand, launches, tensors
+from gradcli.engine.device.gpu.launch import Draft, OperandSpec, launches, tensors
 
 TILE = 64  # queries or keys
 FEW = 16  # queries of a small tile
@@ -68,7 +68,7 @@ def _outputs(call: Draft) -> bytes:
     return _OUTPUTS.pack(*firsts, *[number for each in steps for number in each])
 
 
-def _steps(x: Operand) -> Sequence[int]:
+def _steps(x: OperandSpec) -> Sequence[int]:
     """From batch to batch, head to head, row to row; nothing for a mask that is none."""
     return x.strides[:3] if len(x.shape) == 4 else (0, 0, 0)
 

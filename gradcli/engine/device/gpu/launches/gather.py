@@ -25,10 +25,10 @@ def gather(call: Draft) -> None:
     call.launch("gather", over(count), *tensors(0, 1, 2), *args)
 
 
-def claim(call: Draft, count: int, places: int, *sizes: int) -> Arg:
-    """Find who of `count` indices, tensor 1, puts to each place last."""
-    last = call.scratch(4 * places)
-    call.launch("put_nobody", over(places), last, places, family="gather")
+def claim(call: Draft, count: int, indices: int, *sizes: int) -> Arg:
+    """Find who of `count` indices, tensor 1, writes each index last."""
+    last = call.scratch(4 * indices)
+    call.launch("put_nobody", over(indices), last, indices, family="gather")
     args = *tensors(1), last, count, *sizes, Errors()
     call.launch("put_claims", over(count), *args, family="gather")
     return last

@@ -22,13 +22,13 @@ def index_select_backward(call: Draft) -> None:
     if not size:  # there is nothing to write, but an index may still be bad
         call.launch("index_check", over(m), *tensors(1), m, n, Errors())
     elif m:
-        keys, places = sort(call, TensorArg(1), 1, m, suffix="i64")
+        keys, indices = sort(call, TensorArg(1), 1, m, suffix="i64")
         chunk = even_cut(m)
         chunks = -(-m // chunk)
         count = outer * chunks * inner
         parts = call.scratch(16 * count)
         ignored = call.size(0) if 0 <= call.size(0) < n else n
         rows = _ROWS.pack(outer, n, m, inner, chunk, chunks, ignored)
-        args = keys, places, *tensors(2), parts, rows, Errors()
+        args = keys, indices, *tensors(2), parts, rows, Errors()
         call.launch("index_sums", over(count), *tensors(0), *args)
         call.launch("index_joins", over(count), keys, parts, *tensors(2), rows)

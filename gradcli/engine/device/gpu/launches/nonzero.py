@@ -1,4 +1,4 @@
-"""Launches of the places of what is not 0."""
+"""Launches of nonzero: the indices of elements that are not 0."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _BLOCK = 2048  # elements of a block
 
 @launches("nonzero")
 def nonzero(call: Draft) -> None:
-    """Zeros; counts by block; how many are before each block; the places."""
+    """Zeros; counts by block; how many are before each block; the indices."""
     x, rows, n, size = call.tensors[0], call.tensors[1].shape[0], call.numel(), call.numel(1)
     if not rows:
         return

@@ -27,7 +27,7 @@ def _sizes(call: Draft) -> tuple[int, int, int]:
 
 
 def _replace(call: Draft, size: int, count: int) -> None:
-    """Who puts to each place last, then one pass over the result."""
+    """Who writes each index last, then one pass over the result."""
     last = claim(call, count, size, *_sizes(call))
     args = *tensors(0, 2), last, *tensors(3), size
     call.launch("put_last", over(size), *args, family="gather")

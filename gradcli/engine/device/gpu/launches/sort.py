@@ -8,12 +8,12 @@ from gradcli.engine.device.gpu.sorting import sort as sort_rows
 
 @launches("sort")
 def sort(call: Draft) -> None:
-    """Rows of keys and places put in order, then the first k of each; sizes[0]: descending."""
+    """Rows of keys and indices sorted, then the first k of each; sizes[0]: descending."""
     (rows, n), k = call.tensors[0].shape, call.tensors[1].shape[1]
     if not k:
         return
-    _, places = sort_rows(call, TensorArg(0), rows, n, descending=call.size(0) != 0)
-    args = *tensors(0), places, *tensors(1, 2), rows * k, n, k
+    _, indices = sort_rows(call, TensorArg(0), rows, n, descending=call.size(0) != 0)
+    args = *tensors(0), indices, *tensors(1, 2), rows * k, n, k
     call.launch("sort_write", over(rows * k), *args)
 
 

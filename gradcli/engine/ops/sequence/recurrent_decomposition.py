@@ -1,4 +1,4 @@
-"""The composed references of recurrent layers: one step after another, of simpler ops."""
+"""Decompositions of recurrent layers: one step after another, of simpler ops."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _piece(x: Tensor, gate: int, hidden: int) -> Tensor:
     return x[:, gate * hidden : (gate + 1) * hidden]
 
 
-def composed_lstm(
+def decomposed_lstm(
     x: Tensor,
     w_hh: Tensor,
     h0: Tensor | None = None,
@@ -52,7 +52,7 @@ def composed_lstm(
     return _outputs(states, batch_first, reverse), h, c
 
 
-def composed_gru(
+def decomposed_gru(
     x: Tensor,
     w_hh: Tensor,
     b_hh: Tensor | None = None,
@@ -74,7 +74,7 @@ def composed_gru(
     return _outputs(states, batch_first, reverse), h
 
 
-def composed_rnn(
+def decomposed_rnn(
     x: Tensor,
     w_hh: Tensor,
     h0: Tensor | None = None,

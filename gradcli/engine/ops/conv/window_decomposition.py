@@ -1,4 +1,4 @@
-"""The composed references of convolution and pooling: all windows as dimensions of their own."""
+"""Decompositions of convolution and pooling: all windows as dimensions of their own."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from operator import mul
 
 from gradcli.engine import shape as shapes
 from gradcli.engine import table
+from gradcli.engine.double_backward import transposed
 from gradcli.engine.ops.conv.geometry import Geometry
 from gradcli.engine.ops.conv.unfold import windows
 from gradcli.engine.ops.creation.creation import tensor
@@ -17,7 +18,6 @@ from gradcli.engine.ops.shape.permute import permute
 from gradcli.engine.ops.shape.reshape import reshape
 from gradcli.engine.shape import Shape
 from gradcli.engine.tensor import Tensor
-from gradcli.engine.twice import transposed
 
 
 def _plus_bias(y: Tensor, bias: Tensor | None) -> Tensor:
@@ -50,21 +50,21 @@ def overlay(
 
 
 def maxima(x: Tensor, geometry: Geometry, counts: Shape) -> tuple[Tensor, Tensor]:
-    """Of each window of (..., sizes) the largest number, and its place in its plane."""
+    """Of each window of (..., sizes) the largest number, and its index in its plane."""
     views = windows(x, geometry, counts, -math.inf)
-    dims, places = len(counts), shapes.numel(geometry.window)
-    values, place = table.max(reshape(views, (*views.shape[:-dims], places)), -1)
+    dims, inner = len(counts), shapes.numel(geometry.window)
+    values, index = table.max(reshape(views, (*views.shape[:-dims], inner)), -1)
     at = tensor(0)
     rows = zip(counts, x.shape[-dims:], *geometry, strict=True)
     for dim, (count, length, window, step, front, _, gap) in enumerate(rows):
-        places //= window
+        inner //= window
         first = _along(arange(count) * step - front, dims - dim)
-        at = at * length + first + place // places % window * gap
+        at = at * length + first + index // inner % window * gap
     return values, at
 
 
 def pick(x: Tensor, indices: Tensor, planes: int) -> Tensor:
-    """The elements of (planes, sizes) that are at these places of their planes."""
+    """The elements of (planes, sizes) that are at these indices of their planes."""
     size = x.numel() // planes if planes else 0
     first = reshape(arange(planes) * size, (planes, 1))
     flat = reshape(indices, (planes, indices.numel() // planes if planes else 0)) + first
@@ -89,7 +89,7 @@ def _along(numbers: Tensor, dims: int) -> Tensor:
 
 
 def _sizes(count: int, length: int, window: int, step: int, front: int, padded: bool) -> list[int]:
-    """How many places of each window count: those in the padding too, or only those inside."""
+    """How many elements of each window count: those in the padding too, or only those inside."""
     low, high = (-front, length + front) if padded else (0, length)
     firsts = [i * step - front for i in range(count)]
     return [min(first + window, high) - max(first, low) for first in firsts]

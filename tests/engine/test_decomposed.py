@@ -1,4 +1,4 @@
-"""composed(): fused ops as simpler ones. That values agree is checked for every op in test_ops."""
+"""decomposed(): fused ops as simpler ones; test_ops checks for every op that values agree."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ def test_no_fused_op_is_left_in_a_composed_history() -> None:
         nn.Linear(8, 5), nn.LayerNorm(5), nn.Dropout(0.5), nn.LSTM(5, 3),
     )  # fmt: skip
     x = engine.randn(2, 1, 6, 6)
-    with engine.composed():
+    with engine.decomposed():
         loss = F.cross_entropy(model(x)[0], engine.tensor([0, 2]))
     made = names(loss)
     assert made & {"mul", "add", "exp", "matmul", "tanh"}
-    fused = {op.name for op in engine.op.declared_ops() if op.composed}
+    fused = {op.name for op in engine.op.declared_ops() if op.decomposition}
     assert made & fused == set()
     assert "linear" in names(model[5](engine.randn(2, 8)))
 
 
 def test_it_ends_with_its_block_and_can_be_switched_off_inside() -> None:
     x = engine.randn(3).requires_grad_()
-    with engine.composed():
-        with engine.composed(False):
+    with engine.decomposed():
+        with engine.decomposed(False):
             assert names(F.softmax(x, 0)) == {"softmax"}
         assert "exp" in names(F.softmax(x, 0))
     assert names(F.softmax(x, 0)) == {"softmax"}
 
-    @engine.composed()
+    @engine.decomposed()
     def normalised(x: engine.Tensor) -> engine.Tensor:
         return F.softmax(x, 0)
 
@@ -55,12 +55,12 @@ def test_it_ends_with_its_block_and_can_be_switched_off_inside() -> None:
 
 def test_batch_norm_moves_its_statistics_there_too() -> None:
     x = engine.randn(6, 3)
-    plain, composed = nn.BatchNorm1d(3), nn.BatchNorm1d(3)
+    plain, decomposed = nn.BatchNorm1d(3), nn.BatchNorm1d(3)
     plain(x)
-    with engine.composed():
-        composed(x)
-    assert composed.running_mean.tolist() == plain.running_mean.tolist()
-    assert composed.running_var.tolist() == plain.running_var.tolist()
+    with engine.decomposed():
+        decomposed(x)
+    assert decomposed.running_mean.tolist() == plain.running_mean.tolist()
+    assert decomposed.running_var.tolist() == plain.running_var.tolist()
 
 
 def test_dropout_draws_the_same_there() -> None:
@@ -68,13 +68,13 @@ def test_dropout_draws_the_same_there() -> None:
     engine.manual_seed(5)
     wanted = F.dropout(x, 0.3), F.dropout(x, 0.3)
     engine.manual_seed(5)
-    with engine.composed():
+    with engine.decomposed():
         found = F.dropout(x, 0.3), F.dropout(x, 0.3)
     assert [y.tolist() for y in found] == [y.tolist() for y in wanted]
 
 
 def test_wrong_calls_are_refused_in_the_same_words() -> None:
-    with engine.composed():
+    with engine.decomposed():
         with pytest.raises(ShapeError, match=r"mse_loss: input .* must have one shape"):
             F.mse_loss(engine.ones(3, 5), engine.ones(3))
         with pytest.raises(RangeError, match="cross_entropy: target"):
@@ -91,7 +91,7 @@ def test_a_gradient_penalty_through_a_whole_network_equals_finite_differences() 
 
     def penalty() -> engine.Tensor:
         given = x.clone().requires_grad_()
-        with engine.composed():
+        with engine.decomposed():
             y = model(given).sum()
         (slope,) = grad(y, given, create_graph=True)
         assert slope is not None
@@ -119,7 +119,7 @@ def test_a_captured_step_knows_the_two_modes_apart() -> None:
     x = engine.randn(3)
     for _ in range(3):
         fast(x)
-    with engine.composed():
+    with engine.decomposed():
         for _ in range(3):
             fast(x)
     assert len(fast.programs) == 2

@@ -1,8 +1,8 @@
-"""Gradients of gradients: how an op's gradient is computed by ops, so that it has a history itself.
+"""Double backward: an op's gradient computed by ops, so that it has a graph itself.
 
-Gradient functions work on Arrays and are not recorded. Where a second backward pass is asked for
-(`create_graph=True`), one of three rules goes in their place: that of a linear op, that of a fused
-op through its composed form, or one that is written with ops.
+Gradient functions work on Arrays and build no graph. With `create_graph=True` one of three rules
+replaces them: the rule of linear ops, that of fused ops through their decomposition, or one written
+with ops.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gradcli.engine.dtype import DType
 from gradcli.engine.graph import Gradients, Node
 from gradcli.engine.shape import Shape, repeated_dims
 from gradcli.engine.tensor import Tensor, parents_of
-from gradcli.engine.walk import RecordedWalk, Targets
+from gradcli.engine.walk import CreateGraphWalk, Targets
 
 Tensors = Sequence[Tensor | None]
 
@@ -29,7 +29,7 @@ class OpLike(Protocol):
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     options: dict[str, Any]
-    composed: Callable[..., Any] | None
+    decomposition: Callable[..., Any] | None
     rebuilt: Callable[..., dict[str, Array | None]] | None
 
     @property
@@ -55,7 +55,7 @@ def as_tuple(result: Any) -> tuple[Any, ...]:
 
 
 class Transposed:
-    """The gradient of a linear op, as an op: its own gradient is the linear op again."""
+    """The gradient of a linear op, as an op: its own gradient is the linear op."""
 
     def __init__(self, op: OpLike, constants: dict[str, Array], options: dict[str, Any]) -> None:
         self.name = f"gradient of {op.name}"
@@ -71,7 +71,7 @@ class Transposed:
         results = as_tuple(self._op.forward(*inputs, **self._options))
         return [array if array.dtype.is_floating_point else None for array in results]
 
-    def backward_recorded(self, node: Node, grads: Tensors) -> Tensors:
+    def backward_create_graph(self, node: Node, grads: Tensors) -> Tensors:
         """The same with Tensors."""
         floats = [
             _zeros(*kind) if g is None else g for g, kind in zip(grads, node.saved, strict=True)
@@ -102,7 +102,7 @@ def linear(op: OpLike, node: Node, grads: Tensors) -> Tensors:
     floats = [i for i, name in enumerate(op.inputs) if name not in constants]
     arrays = [_or_zero(computed[i], node, i) for i in floats]
     rule = Transposed(op, constants, node.options or {})
-    parents = parents_of(grads) if graph.recording() else []
+    parents = parents_of(grads) if graph.grad_enabled() else []
     kinds = [(array.shape, array.dtype) for array in arrays]
     new = None
     if any(parents):
@@ -114,7 +114,7 @@ def linear(op: OpLike, node: Node, grads: Tensors) -> Tensors:
     return result
 
 
-# -- fused ops through their composed form ---------------------------------------------------------
+# -- fused ops through their decomposition ---------------------------------------------------------
 
 
 def through(function: Callable[..., Any], inputs: Tensors, grads: Tensors) -> Tensors:
@@ -128,14 +128,14 @@ def through(function: Callable[..., Any], inputs: Tensors, grads: Tensors) -> Te
             for y, grad in zip(outputs, grads, strict=False)
             if y is not None and y.node is not None and grad is not None
         ]
-        places = parents_of(points)
-        targets = Targets([edge for edge, _ in roots], [p for p in places if p is not None], since)
-        walk = RecordedWalk(retain_graph=True, targets=targets)
+        parents = parents_of(points)
+        targets = Targets([edge for edge, _ in roots], [p for p in parents if p is not None], since)
+        walk = CreateGraphWalk(retain_graph=True, targets=targets)
         for edge, grad in roots:
             walk.begin(edge, grad)
         walk.run()
     gradients = targets.grads
-    return [None if p is None else gradients[p[0].number, p[1]] for p in places]
+    return [None if p is None else gradients[p[0].number, p[1]] for p in parents]
 
 
 def transposed(function: Callable[[Tensor], Tensor], shape: Shape, grad: Tensor) -> Tensor:
@@ -156,7 +156,7 @@ class _Alias:
         del saved
         return grads
 
-    def backward_recorded(self, node: Node, grads: Tensors) -> Tensors:
+    def backward_create_graph(self, node: Node, grads: Tensors) -> Tensors:
         """Unchanged."""
         del node
         return grads
@@ -171,8 +171,8 @@ def alias(x: Tensor) -> Tensor:
     return x if parents[0] is None else Tensor(x.array, node=Node(_ALIAS, parents, (), 1))
 
 
-def composed(op: OpLike, node: Node, grads: Tensors) -> Tensors:
-    """The gradient of a fused op through its composed form.
+def decomposition(op: OpLike, node: Node, grads: Tensors) -> Tensors:
+    """The gradient of a fused op through its decomposition.
 
     An input that is not saved has a gradient that does not depend on it, so that 0 stands for it,
     unless it is rebuilt.
@@ -192,9 +192,12 @@ def composed(op: OpLike, node: Node, grads: Tensors) -> Tensors:
             array = _or_zero(first[i], node, i)
             array = full(array.shape, 0, array.dtype)
         inputs.append(None if array is None else _of_edge(array, node.parents[i]))
-    function = op.composed
+    function = op.decomposition
     assert function is not None
     return through(lambda *points: function(*points, **options), inputs, grads)
+
+
+RULES: dict[str, Callable[..., Tensors]] = {"linear": linear, "decomposition": decomposition}
 
 
 # -- rules written with ops ------------------------------------------------------------------------
@@ -214,11 +217,11 @@ def bind_rule(
         if p.kind is not p.VAR_KEYWORD
     ]
 
-    def recorded(node: Node, grads: Tensors) -> Tensors:
+    def backward(node: Node, grads: Tensors) -> Tensors:
         values = {name: _value(op, node, name) for name in names}
         return as_tuple(rule(grads[0] if node.outputs == 1 else tuple(grads), **values))
 
-    return recorded
+    return backward
 
 
 def _value(op: OpLike, node: Node, name: str) -> Any:

@@ -1,8 +1,8 @@
-"""Where fresh memory is made: on the device of what an op is given, else on the CPU.
+"""The device of new memory: that of an op's inputs, else the CPU.
 
-An op on tensors of a GPU makes its results there. Everything else, such as what is read from files
-and the numbers that Python keeps up, is the CPU's, whatever the model computes on. What is made of
-sizes alone lies where a block `with engine.device(...)` says.
+An op on tensors of a GPU allocates its results there. Data from files and numbers that Python
+updates are on the CPU, whatever the model computes on. Tensors created from sizes alone follow the
+enclosing `with engine.device(...)`.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from gradcli.engine.dtype import DType
 from gradcli.engine.shape import Shape
 
 
-class Located(Protocol):
-    """An array, as far as devices look at it."""
+class DeviceArray(Protocol):
+    """What a device reads of an array."""
 
     storage: Storage
     offset: int
@@ -28,7 +28,7 @@ class Located(Protocol):
 
 
 class Device(Protocol):
-    """A device beside the CPU."""
+    """A device other than the CPU."""
 
     name: str
     has_float64: bool
@@ -36,15 +36,19 @@ class Device(Protocol):
 
     @property
     def multiplies_bfloat16(self) -> frozenset[str]:
-        """The kernels that take it as it is."""
+        """The kernels that read bfloat16 directly."""
         ...
 
     def allocate(self, nbytes: int) -> Storage:
-        """Fresh memory there."""
+        """New memory on it."""
         ...
 
     def run(
-        self, kernel: str, arrays: Sequence[Located], sizes: Sequence[int], options: Sequence[float]
+        self,
+        kernel: str,
+        arrays: Sequence[DeviceArray],
+        sizes: Sequence[int],
+        options: Sequence[float],
     ) -> None:
         """Run one call; arrays of the CPU among its inputs are taken there first."""
         ...
@@ -53,34 +57,34 @@ class Device(Protocol):
         """Bytes of a block."""
         ...
 
-    def elements(self, array: Located) -> bytes:
+    def elements(self, array: DeviceArray) -> bytes:
         """The bytes of a contiguous array, as the CPU has them."""
         ...
 
     def write(self, storage: Storage, start: int, data: bytes | memoryview) -> None:
-        """Put bytes into a block."""
+        """Copy bytes into a block."""
         ...
 
 
-_CALLER: Any = object()  # no op is at work: the caller says where fresh memory is made
+_CALLER: Any = object()  # no op runs: the caller decides where memory is allocated
 _inside: ContextVar[Device | None] = ContextVar("inside", default=_CALLER)
 _default: ContextVar[Device | None] = ContextVar("default", default=None)
-# Those beside the CPU, once for each reason to look for them; read in every call.
+# Devices other than the CPU, once for each `register`; read in every call.
 devices: list[Device] = []
 
 
 def register(device: Device) -> None:
-    """From now on there may be memory that is not the CPU's."""
+    """Tell the engine that memory of this device may exist."""
     devices.append(device)
 
 
-def closed(device: Device) -> None:
-    """One reason less to look for it."""
+def unregister(device: Device) -> None:
+    """Undo one `register`."""
     devices.remove(device)
 
 
-def fresh() -> Device | None:
-    """Where results and new tensors are made; None for the CPU."""
+def current() -> Device | None:
+    """The device of results and new tensors; None for the CPU."""
     device = _inside.get()
     return _default.get() if device is _CALLER else device
 
@@ -92,7 +96,7 @@ def default_device() -> Device | None:
 
 @contextmanager
 def on(device: Device | None) -> Iterator[None]:
-    """Make fresh memory on this device inside a `with` block."""
+    """Allocate on this device inside a `with` block."""
     token = _inside.set(device)
     if device is not None:
         register(device)
@@ -100,25 +104,25 @@ def on(device: Device | None) -> Iterator[None]:
         yield
     finally:
         if device is not None:
-            closed(device)
+            unregister(device)
         _inside.reset(token)
 
 
 def enter(device: Device | None) -> Token[Device | None]:
-    """From now on new tensors are made on this device, unless an op is given others."""
+    """Create new tensors on this device until `leave`; ops still follow their inputs."""
     if device is not None:
         register(device)
     return _default.set(device)
 
 
 def leave(device: Device | None, token: Token[Device | None]) -> None:
-    """The same as before `enter`."""
+    """Undo `enter`."""
     _default.reset(token)
     if device is not None:
-        closed(device)
+        unregister(device)
 
 
-def of(arrays: Iterable[Any]) -> Device | None:
+def find(arrays: Iterable[Any]) -> Device | None:
     """The device of the first array that is not the CPU's."""
     for array in arrays:
         if array is not None and array.storage.device is not None:
@@ -127,14 +131,13 @@ def of(arrays: Iterable[Any]) -> Device | None:
     return None
 
 
-def beside(arrays: Iterable[object]) -> AbstractContextManager[None]:
-    """A block for an op on these arrays: its results lie with the first that is not the CPU's.
+def for_inputs(arrays: Iterable[object]) -> AbstractContextManager[None]:
+    """The scope of an op on these arrays: the device of the first that is not on the CPU.
 
-    Arrays of the CPU alone belong to the op at work around this one, if there is one; without any,
-    new memory is made where it was made before.
+    If all are on the CPU, the scope of the enclosing op holds; without arrays nothing changes.
     """
     present = [array for array in arrays if array is not None]
     if not present:
         return nullcontext()
     around = _inside.get()
-    return on(of(present) or (None if around is _CALLER else around))
+    return on(find(present) or (None if around is _CALLER else around))

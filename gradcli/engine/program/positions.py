@@ -1,9 +1,8 @@
-"""A step of a sequence: recorded at a few places of it, then replayed at every place.
+"""Capture of a step of a sequence: recorded at a few positions, then replayed at every position.
 
-From one place to the next a tensor begins, and ends, a fixed number of elements further on: keys
-that were kept so far are one more, the row of a position is the next one. Recordings at the first
-and the last place say by how much; the step at hand, and the one next to the first, must lie on the
-line between them.
+From one position to the next, a tensor's first and last element move by a fixed number of elements:
+the cache of keys has one more, the row of a position is the next one. The recordings at the first
+and the last position give these numbers; the current step and the second one must agree.
 """
 
 from __future__ import annotations
@@ -24,81 +23,81 @@ from gradcli.engine.shape import Shape
 from gradcli.errors import CaptureError, GradcliError
 
 _DIMS = 8  # of a tensor, as call.h has them
-# What is computed of no tensor may be another at each place.
+# A value computed from no tensor may change with the position.
 _PASSES = [name for name in PASSES if name != "constants"]
 
 
-class Places(Protocol):
+class PositionSource(Protocol):
     """Where in its sequence a step is made."""
 
     @property
-    def place(self) -> int:
+    def position(self) -> int:
         """That of the step to come."""
         ...
 
     @property
     def stations(self) -> Sequence[int]:
-        """The first place of such a step, others where it is looked at, and the last."""
+        """The first position of such a step, others where it is looked at, and the last."""
         ...
 
-    def visit(self, place: int) -> AbstractContextManager[None]:
+    def visit(self, position: int) -> AbstractContextManager[None]:
         """A step inside the block is made there, and changes nothing that Python keeps up."""
         ...
 
 
-class PlacedCapture(Captured):
-    """A step that is replayed at every place once it was seen at one; see `Captured`."""
+class PositionCapture(Captured):
+    """A step that is replayed at every position once it was seen at one; see `Captured`."""
 
     def __init__(
         self,
         step: Callable[..., object],
-        places: Places,
+        source: PositionSource,
         *,
         passes: Iterable[str] = _PASSES,
         on_refusal: Callable[[str], None] = lambda _: None,
     ) -> None:
         super().__init__(step, passes, on_refusal, eager=False)
-        self._places = places
+        self._source = source
 
     def new_entry(self, args: Sequence[object]) -> Entry:
-        """One that looks at several places."""
-        entry = PlacedEntry.of(args)
-        entry.places = self._places
+        """One that looks at several positions."""
+        entry = PositionEntry.of(args)
+        entry.source = self._source
         return entry
 
 
 class _Far(NamedTuple):
-    """A step at another place: what it did, and the shapes of what it gave."""
+    """A step at another position: what it did, and the shapes of what it gave."""
 
     recording: Recording
     shapes: list[Shape]
 
 
-class PlacedEntry(Entry):
+class PositionEntry(Entry):
     """One signature of such a step."""
 
-    places: Places
+    source: PositionSource
     here: int
     far: list[_Far]
 
     def record(
         self, step: Callable[..., object], args: Sequence[object], passes: Sequence[str]
     ) -> tuple[Any, str]:
-        """The step, behind those at other places, which are undone."""
+        """The step, behind those at other positions, which are undone."""
         if any(tensor.device != "cpu" for tensor in tensors_in(args)):
             raise CaptureError("a step of a sequence is captured on the CPU only")
-        self.far = [self._visited(step, args, place) for place in self.places.stations]
-        self.here = self.places.place
+        self.far = [self._visit_at(step, args, position) for position in self.source.stations]
+        self.here = self.source.position
         return super().record(step, args, passes)
 
-    def _visited(self, step: Callable[..., object], args: Sequence[object], place: int) -> _Far:
-        with self.places.visit(place):
+    def _visit_at(self, step: Callable[..., object], args: Sequence[object], position: int) -> _Far:
+        with self.source.visit(position):
             try:
                 recorded = self._recorded(step, args)
             except CaptureError:
                 raise
             except GradcliError as error:
-                raise CaptureError(f"at place {place}: {error.message}") from error
+                raise CaptureError(f"at position {position}: {error.message}") from error
             recorded.undo()
         return _Far(recorded, [array.shape for array in self.outputs])
 
@@ -110,13 +109,13 @@ class PlacedEntry(Entry):
         if why:
             return why
         if any(far.shapes != [array.shape for array in self.outputs] for far in self.far):
-            return "its results have other shapes at other places"
+            return "its results have other shapes at other positions"
         return self._compile(recorded, passes)
 
     def _program(self, recorded: Recording, passes: Sequence[str]) -> Program:
         recordings = recorded, *(far.recording for far in self.far)
         lists = [optimized(recording.calls, passes) for recording in recordings]
-        calls, growths = _grown(lists, [self.here, *self.places.stations])
+        calls, growths = _grown(lists, [self.here, *self.source.stations])
         program = program_of(calls, recorded, self.inputs)
         assert isinstance(program, Program)
         program.grow(growths)
@@ -124,33 +123,32 @@ class PlacedEntry(Entry):
         return program
 
     def one_step(self, program: Any, args: Sequence[object]) -> Any:
-        """The step at the place of now."""
-        program.move_to(self.places.place)
+        """The step at the position of now."""
+        program.move_to(self.source.position)
         return super().one_step(program, args)
 
 
 def _grown(
-    lists: Sequence[Sequence[Call]], places: Sequence[int]
+    lists: Sequence[Sequence[Call]], positions: Sequence[int]
 ) -> tuple[list[Call], list[Growth]]:
-    """The calls with the numbers of the last place, where they need the most memory.
+    """The calls with the numbers of the last position, which needs most memory, and their growth.
 
-    And how these numbers depend on the place. The first list is of the step at hand, those behind
-    it of the stations.
+    The first list is the current step's, the rest are the stations'.
     """
     here, first, *_, last = lists
     if len({len(calls) for calls in lists}) > 1:
-        raise CaptureError("it makes other calls at other places")
+        raise CaptureError("it makes other calls at other positions")
     if any(call.function is not None for call in here):
         raise CaptureError("it calls a function of Python")
     if _waves(first) != _waves(last):
-        raise CaptureError("its calls depend on each other in another way at other places")
+        raise CaptureError("its calls depend on each other in another way at other positions")
     pairs: list[dict[Buffer, Buffer]] = [{} for _ in lists]
     growths: list[Growth] = []
     for number, calls in enumerate(zip(*lists, strict=True)):
         try:
             for call, pairs_of in zip(calls, pairs, strict=True):
                 _check_same(calls[0], call, pairs_of)
-            growths += [(number, *growth) for growth in _growths(calls, places)]
+            growths += [(number, *growth) for growth in _growths(calls, positions)]
         except CaptureError as error:
             raise CaptureError(f"its call {number}, '{calls[0].name}', {error.message}") from None
     return [_move(a, b) for a, b in zip(here, last, strict=True)], growths
@@ -163,24 +161,29 @@ def _waves(calls: Sequence[Call]) -> object:
 def _check_same(a: Call, b: Call, pairs: dict[Buffer, Buffer]) -> None:
     """Refuse calls that differ in more than the numbers that may grow."""
     if (a.kernel, a.options, len(a.sizes)) != (b.kernel, b.options, len(b.sizes)):
-        raise CaptureError("is another at other places")
+        raise CaptureError("is another at other positions")
     if [(v.dtype, len(v.shape)) for v in a.views] != [(v.dtype, len(v.shape)) for v in b.views]:
-        raise CaptureError("has other tensors at other places")
+        raise CaptureError("has other tensors at other positions")
     why = memory_differs(a, b, pairs)
     if why:
         raise CaptureError(why)
 
 
-def _growths(calls: Sequence[Call], places: Sequence[int]) -> Iterator[tuple[int, int, int, int]]:
-    """The numbers of a call that are not the same at all places: growths without the call."""
+def _growths(
+    calls: Sequence[Call], positions: Sequence[int]
+) -> Iterator[tuple[int, int, int, int]]:
+    """The numbers of a call that are not the same at all positions: growths without the call."""
     numbers = [_numbers(call) for call in calls]
-    _, first, *_, last = places
+    _, first, *_, last = positions
     for at in numbers[0]:
         begin, end = numbers[1][at], numbers[-1][at]
         by = (end - begin) // (last - first)
         start = begin - first * by
-        if any(row[at] != start + place * by for row, place in zip(numbers, places, strict=True)):
-            raise CaptureError("does not grow evenly from place to place")
+        if any(
+            row[at] != start + position * by
+            for row, position in zip(numbers, positions, strict=True)
+        ):
+            raise CaptureError("does not grow evenly from position to position")
         if by:
             yield *at, start, by
 
@@ -196,7 +199,7 @@ def _numbers(call: Call) -> dict[tuple[int, int], int]:
 
 
 def _move(here: Call, there: Call) -> Call:
-    """The call of another place, in the memory of this one."""
+    """The call of another position, in the memory of this one."""
     views = []
     for mine, far in zip(here.views, there.views, strict=True):
         mine.buffer.nbytes = max(mine.buffer.nbytes, far.buffer.nbytes)
