@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
+from warnings import warn
 
 from gradcli.dataclass import dataclass
 
 
 @dataclass(frozen=True)
-class Place:
+class Location:
     """Where in a text an error lies: file (or the override's text), line and column from 1."""
 
     file: str
@@ -44,7 +45,7 @@ class GradcliError(Exception):
         message: str,
         *,
         code: str | None = None,
-        place: Place | None = None,
+        place: Location | None = None,
         caret: str = "",
         notes: tuple[str, ...] = (),
     ) -> None:
@@ -207,3 +208,11 @@ class Interrupted(GradcliError):  # noqa: N818 -- not an error: the run can be c
 
     on_all_ranks = True
     code, exit_code = "E130", 130
+
+
+def __getattr__(name: str) -> Any:
+    """The old name of `Location`."""
+    if name == "Place":
+        warn("gradcli.errors.Place is now Location", DeprecationWarning, stacklevel=2)
+        return Location
+    raise AttributeError(f"module 'gradcli.errors' has no attribute '{name}'")

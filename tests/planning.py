@@ -8,9 +8,9 @@ from gradcli.config.node import Node, Report
 from gradcli.config.planned import PlannedLayer
 from gradcli.config.planner import Planner
 from gradcli.config.signal import Signal
-from gradcli.errors import ErrorGroup, Place
+from gradcli.errors import ErrorGroup, Location
 
-PLACE = Place("layers")
+PLACE = Location("layers")
 
 
 def node(value: Any) -> Node:

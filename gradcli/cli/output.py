@@ -20,7 +20,7 @@ from gradcli.errors import (
     ConfigError,
     GradcliError,
     Interrupted,
-    Place,
+    Location,
     ShapeError,
     Stopped,
     say_once,
@@ -320,7 +320,7 @@ def render(
     return "\n".join(lines)
 
 
-def _source(place: Place, caret: str, columns: int | None, encoding: str) -> list[str]:
+def _source(place: Location, caret: str, columns: int | None, encoding: str) -> list[str]:
     """The source line, or the part of it that fits, and a caret at the mistake."""
     margin = " " * len(str(place.line))
     room = columns and max(columns - len(margin) - 3, 1)

@@ -15,7 +15,7 @@ from gradcli.config.signal import Signal, floats
 from gradcli.dataclass import dataclass
 from gradcli.engine import nn
 from gradcli.engine.kind import Count
-from gradcli.errors import GradcliError, Place, ShapeError
+from gradcli.errors import GradcliError, Location, ShapeError
 
 
 def repeat(times: Count, layers: Layers) -> None:
@@ -54,7 +54,7 @@ class Use:
     values: dict[str, Any] | None
     signal: Signal | None
     index: str
-    place: Place
+    place: Location
     schema: Schema
 
     def to_layer(
@@ -188,6 +188,6 @@ def _side_by_side(ends: Sequence[Signal], dim: int) -> Signal:
     return ends[0].to(*output.shape)
 
 
-def _say_where_used(errors: Sequence[GradcliError], of: str, place: Place) -> None:
+def _say_where_used(errors: Sequence[GradcliError], of: str, place: Location) -> None:
     for error in errors:
         error.notes += (f"in block '{of}', used at {place}",)

@@ -12,7 +12,7 @@ from gradcli.config.node import Node, Report, describe
 from gradcli.config.planned import PlannedLayer
 from gradcli.config.schedules import Plan, steps_of
 from gradcli.config.sections import Choice
-from gradcli.errors import ConfigError, Place
+from gradcli.errors import ConfigError, Location
 from gradcli.registry import closest
 from gradcli.train.job import Expectation, Settings, steps_per_epoch, total_steps
 from gradcli.train.metrics import direction_of
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gradcli.train.metrics import Metric
 
 
-def place_of(root: Node, *path: str) -> Place:
+def place_of(root: Node, *path: str) -> Location:
     """The place of a key, or of the section where it is missing."""
     node, prefix = root.at(path[:-1])
     return node.keys.get(path[-1], node.place) if len(prefix) == len(path) - 1 else node.place
@@ -56,7 +56,7 @@ def _lone_sample(
     settings: Settings,
     layers: Sequence[PlannedLayer],
     samples: int,
-    place: Place,
+    place: Location,
     report: Report,
 ) -> None:
     """Batch normalisation has no variance over a single value."""
@@ -204,7 +204,7 @@ def watched(
             report.error("E109", f"{'.'.join(path)}: {problem}", place_of(root, *path))
 
 
-def parameters(layers: Sequence[PlannedLayer], place: Place, report: Report) -> None:
+def parameters(layers: Sequence[PlannedLayer], place: Location, report: Report) -> None:
     """Something is to be trained."""
     if not any(layer.parameters for layer in layers):
         report.error("E109", "model: no layer has parameters, so there is nothing to train", place)

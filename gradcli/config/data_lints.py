@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gradcli.config.crosscheck import place_of
 from gradcli.config.node import Node, Report
 from gradcli.data.split import parts_of
-from gradcli.errors import Place
+from gradcli.errors import Location
 from gradcli.wording import quantity
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def lint(root: Node, facts: Facts, report: Report) -> None:
 
 
 def _lint_counts(
-    parts: dict[str, int | str | bool], rest: int, report: Report, place: Place
+    parts: dict[str, int | str | bool], rest: int, report: Report, place: Location
 ) -> None:
     counts = [size for size in parts.values() if isinstance(size, int)]
     if len(counts) < len(parts):

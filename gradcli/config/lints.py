@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from gradcli.config.node import Report
 from gradcli.config.planned import PlannedLayer, chains
-from gradcli.errors import Place
+from gradcli.errors import Location
 
 NORMS = {"batchnorm", "layernorm", "groupnorm", "instancenorm", "rmsnorm"}
 DROPOUTS = {"dropout", "dropout1d", "dropout2d"}
@@ -31,7 +31,7 @@ class _Warner:
 
     def __init__(self, report: Report) -> None:
         self.report = report
-        self.before: set[tuple[str, Place]] = set()
+        self.before: set[tuple[str, Location]] = set()
 
     def warn(self, code: str, message: str, layer: PlannedLayer, cure: str) -> None:
         """At this layer, unless the same was said there."""

@@ -53,7 +53,7 @@ from gradcli.config.trust import Trust
 from gradcli.data import DATASETS, Facts, Source
 from gradcli.data.dataset import without_data
 from gradcli.dataclass import dataclass
-from gradcli.errors import ErrorGroup, GradcliError, Place
+from gradcli.errors import ErrorGroup, GradcliError, Location
 from gradcli.train import pretrained
 from gradcli.train.job import Expectation, Settings, logged_every
 from gradcli.train.metrics import METRICS
@@ -335,7 +335,7 @@ class _Loading:
         return steps
 
 
-def _spoken_of(section: Node, message: str) -> Place:
+def _spoken_of(section: Node, message: str) -> Location:
     """Where the key stands that a message begins with, or the value that it quotes."""
     key = message.partition(" ")[0].rstrip(":")
     if key in section.keys:

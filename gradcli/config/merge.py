@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gradcli.config.node import Node, Report, describe
 from gradcli.config.reader import MAX_DEPTH, read_file, read_value, read_yaml, way_on
-from gradcli.errors import ConfigError, Place
+from gradcli.errors import ConfigError, Location
 from gradcli.registry import did_you_mean
 
 NAMED_SECTIONS = ("data", "loss", "optim", "schedule")
@@ -23,7 +23,7 @@ class Reading:
         self.report = report
         self.sources: list[tuple[Path, str]] = []
 
-    def file(self, path: Path, trail: tuple[Path, ...] = (), place: Place | None = None) -> Node:
+    def file(self, path: Path, trail: tuple[Path, ...] = (), place: Location | None = None) -> Node:
         """The config in `path` with everything it extends merged under it."""
         try:
             text = read_file(path)
@@ -160,7 +160,7 @@ def override(root: Node, texts: Sequence[str], report: Report) -> Node:
     earlier: dict[str, str] = {}
     for text in texts:
         short = text if len(text) <= 200 else text[:197] + "..."
-        place = Place(f"-s {short}")
+        place = Location(f"-s {short}")
         key, equals, value = text.partition("=")
         # The figures in `expect:` have a dot in their names.
         depth = 1 if key.strip().startswith("expect.") else -1
@@ -188,7 +188,7 @@ def override(root: Node, texts: Sequence[str], report: Report) -> Node:
     return root
 
 
-def _laid(root: Node, steps: list[str], value: Node, place: Place, report: Report) -> Node:
+def _laid(root: Node, steps: list[str], value: Node, place: Location, report: Report) -> Node:
     for depth, step in reversed(list(enumerate(steps))):
         if depth == 0 and step in NAMED_SECTIONS:
             value = full(value)

@@ -13,7 +13,7 @@ from gradcli.config.node import Node, Report, describe
 from gradcli.config.own_metric import Own
 from gradcli.config.schema import check, schema_of, suggestion
 from gradcli.config.sections import Choice, plain_value
-from gradcli.errors import Place, ShapeError
+from gradcli.errors import Location, ShapeError
 from gradcli.train.metrics import METRICS, Metric, Task
 from gradcli.train.spelling import token_lengths
 from gradcli.wording import quantity
@@ -66,7 +66,7 @@ def _metric(
     values: Mapping[str, Any],
     name: str,
     task: Task | None,
-    place: Place,
+    place: Location,
     report: Report,
 ) -> Metric | None:
     """The metric, fit for the task; one of the user's own is tried."""
@@ -99,7 +99,7 @@ def _in_full(name: str, metric: Choice) -> Any:
     return {metric.name: fields} if fields else name
 
 
-def _kind_and_fields(node: Node, table: Table, report: Report) -> tuple[str, Node, Place] | None:
+def _kind_and_fields(node: Node, table: Table, report: Report) -> tuple[str, Node, Location] | None:
     """Read kind and keys of `name`, `name: value` or `name: {keys}`."""
     if node.broken or not isinstance(node.value, str | dict):
         return None  # the top level says so

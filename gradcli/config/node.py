@@ -8,7 +8,7 @@ from operator import is_
 from typing import Any
 
 from gradcli.dataclass import dataclass
-from gradcli.errors import ConfigError, GradcliError, Place
+from gradcli.errors import ConfigError, GradcliError, Location
 from gradcli.wording import quantity
 
 Scalar = None | bool | int | float | str
@@ -32,8 +32,8 @@ class Node:
     """
 
     value: Scalar | list[Node] | dict[str, Node]
-    place: Place
-    keys: dict[str, Place] = field(default_factory=dict)
+    place: Location
+    keys: dict[str, Location] = field(default_factory=dict)
     quoted: bool = False
     broken: bool = False
 
@@ -45,7 +45,7 @@ class Node:
         """The items of a list; of anything else, none."""
         return self.value if isinstance(self.value, list) else []
 
-    def entry(self) -> tuple[str, Node, Place] | None:
+    def entry(self) -> tuple[str, Node, Location] | None:
         """Name, value and place of `name` or `name: value`; None for anything else."""
         if isinstance(self.value, str):
             return self.value, Node({}, self.place), self.place
@@ -81,7 +81,7 @@ class Node:
         for index, item in enumerate(self.list()):
             yield from item.walk((*path, index))
 
-    def place_quoted_in(self, message: str) -> Place | None:
+    def place_quoted_in(self, message: str) -> Location | None:
         """Where the first text stands that a message quotes, or names as a table's column."""
         for _, item in self.walk():
             text = item.value if isinstance(item.value, str) else ""
@@ -111,7 +111,7 @@ class Report:
         self.warnings: list[GradcliError] = []
         self._values = 0
 
-    def count(self, values: int, place: Place) -> None:
+    def count(self, values: int, place: Location) -> None:
         """Note so many more values; too many of them end the reading."""
         self._values += values
         if self._values > self.limit:
@@ -121,7 +121,7 @@ class Report:
         self,
         code: str,
         message: str,
-        place: Place | None,
+        place: Location | None,
         caret: str = "",
         notes: tuple[str, ...] = (),
     ) -> None:
@@ -135,7 +135,7 @@ class Report:
         message = message if len(message) <= _LONGEST else message[: _LONGEST - 3] + "..."
         self.errors.append(ConfigError(message, code=code, place=place, caret=caret, notes=notes))
 
-    def warn(self, code: str, message: str, place: Place | None, caret: str = "") -> None:
+    def warn(self, code: str, message: str, place: Location | None, caret: str = "") -> None:
         """Note something that is allowed and probably not meant."""
         if len(self.warnings) > MAX_MISTAKES:
             return

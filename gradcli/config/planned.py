@@ -10,7 +10,7 @@ from gradcli.config.signal import Signal
 from gradcli.dataclass import dataclass
 from gradcli.engine import nn
 from gradcli.engine.nn.hooks import recompute
-from gradcli.errors import Place
+from gradcli.errors import Location
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class PlannedLayer:
     output: Signal
     parameters: int
     make: Callable[[], nn.Module]
-    place: Place
+    place: Location
     schema: Schema
     children: tuple[PlannedLayer, ...] = ()
     recompute: int = 0

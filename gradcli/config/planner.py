@@ -17,7 +17,7 @@ from gradcli.config.planned import PlannedLayer
 from gradcli.config.schema import Schema, check, schema_of, suggestion
 from gradcli.config.signal import Signal
 from gradcli.config.ties import Ties
-from gradcli.errors import ConfigError, GradcliError, Place, ShapeError
+from gradcli.errors import ConfigError, GradcliError, Location, ShapeError
 from gradcli.wording import quantity
 
 MAX_LAYERS = 10_000
@@ -42,7 +42,7 @@ class Planner:
     def __init__(self, report: Report, own: Mapping[str, Layer] | None = None) -> None:
         self.report = report
         self.layers: dict[str, Layer] = {**LAYERS, **(own or {})}
-        self.names: dict[str, Place] = {}
+        self.names: dict[str, Location] = {}
         self.count = 0
         self.trail: list[str] = []
         self.ties = Ties()
@@ -145,13 +145,15 @@ class Planner:
         values = check(alone, schema_of(recomputed), where, self.report)
         return bool(values and values["recompute"]), without(fields, "recompute")
 
-    def _does_not_fit(self, problem: str, kind: str, name: str, index: str, place: Place) -> None:
+    def _does_not_fit(
+        self, problem: str, kind: str, name: str, index: str, place: Location
+    ) -> None:
         title = f"{kind} '{name}'" if name else kind
         before = (f"before it: {', '.join(self.trail[-4:])}",) if self.trail else ()
         message = f"layer {index}, {title}: {problem}"
         self.report.errors.append(ShapeError(message, place=place, notes=before))
 
-    def _kind_and_fields(self, node: Node, index: str) -> tuple[str, Node, Place] | None:
+    def _kind_and_fields(self, node: Node, index: str) -> tuple[str, Node, Location] | None:
         """Read kind and fields of `name`, `name: value` or `name: {fields}`."""
         if node.broken:
             return None
@@ -191,7 +193,7 @@ class Planner:
             notes=notes,
         )
 
-    def _unknown(self, kind: str, index: str, place: Place) -> None:
+    def _unknown(self, kind: str, index: str, place: Location) -> None:
         layers = {**self.layers, **CONTAINERS}
         self.report.error(
             "E102",

@@ -18,7 +18,7 @@ from typing import Any
 import yaml
 
 from gradcli.config.node import Node, Report, Scalar
-from gradcli.errors import ConfigError, Place
+from gradcli.errors import ConfigError, Location
 from gradcli.numerals import SMALLEST, becomes_zero
 from gradcli.registry import closest
 from gradcli.wording import listed, quantity
@@ -80,7 +80,7 @@ def _decode(data: bytes, file: str) -> str:
         raise ConfigError(
             f"{file} is not UTF-8 text: byte {data[error.start]:#04x} at byte offset {error.start}",
             code="E105",
-            place=Place(file, line, column),
+            place=Location(file, line, column),
             notes=way_on(Path(file)),
         ) from None
 
@@ -119,21 +119,21 @@ def read_yaml(text: str, file: str, report: Report) -> Node:
     """
     lines = _LINE_END.split(text)
 
-    def place(line: int, column: int, width: int = 1) -> Place:
+    def place(line: int, column: int, width: int = 1) -> Location:
         source = lines[line] if line < len(lines) else ""
-        return Place(file, line + 1, column + 1, max(1, width), source)
+        return Location(file, line + 1, column + 1, max(1, width), source)
 
     return _read(text, place, report)
 
 
-def read_value(text: str, place: Place, report: Report) -> Node:
+def read_value(text: str, place: Location, report: Report) -> Node:
     """The value of an override; everything in it stands at `place`."""
     if len(text) > MAX_BYTES:
         raise ConfigError(f"an override has at most {MAX_BYTES} characters", place=place)
     return _read(text, lambda line, column, width=1: place, report)
 
 
-def _read(text: str, place: Callable[..., Place], report: Report) -> Node:
+def _read(text: str, place: Callable[..., Location], report: Report) -> Node:
     bad = _UNPRINTABLE.search(text)
     if bad:
         before = _LINE_END.split(text[: bad.start()])
@@ -151,7 +151,7 @@ def _read(text: str, place: Callable[..., Place], report: Report) -> Node:
 
 
 def _syntax_error(
-    error: yaml.MarkedYAMLError, text: str, place: Callable[..., Place]
+    error: yaml.MarkedYAMLError, text: str, place: Callable[..., Location]
 ) -> ConfigError:
     mark = error.problem_mark or error.context_mark
     line, column = (mark.line, mark.column) if mark else (0, 0)
@@ -175,7 +175,9 @@ class _Builder:
     An event is Any: its attributes differ by kind, and the stubs know none of them.
     """
 
-    def __init__(self, events: Iterator[Any], place: Callable[..., Place], report: Report) -> None:
+    def __init__(
+        self, events: Iterator[Any], place: Callable[..., Location], report: Report
+    ) -> None:
         self.events = events
         self.place = place
         self.report = report
@@ -244,7 +246,7 @@ class _Builder:
 
     def _mapping(self, start: yaml.Event, depth: int, broken: bool) -> Node:
         items: dict[str, Node] = {}
-        keys: dict[str, Place] = {}
+        keys: dict[str, Location] = {}
         while not isinstance(event := next(self.events), yaml.MappingEndEvent):
             key_place = self._at(event)
             key = self._key(event, depth)
@@ -272,7 +274,7 @@ class _Builder:
             return None
         return str(event.value)
 
-    def _duplicate(self, key: str, first: Place, second: Place) -> None:
+    def _duplicate(self, key: str, first: Location, second: Location) -> None:
         self.report.error(
             "E106",
             f"key {key!r} is given twice: at line {first.line} and at line {second.line}",
@@ -283,10 +285,10 @@ class _Builder:
     def _refuse(self, event: yaml.Event, message: str) -> None:
         self.report.error("E105", message, self._at(event))
 
-    def _at(self, event: yaml.Event) -> Place:
+    def _at(self, event: yaml.Event) -> Location:
         return self._span(event, event)
 
-    def _span(self, start: Any, end: Any) -> Place:
+    def _span(self, start: Any, end: Any) -> Location:
         first, last = start.start_mark, end.end_mark
         width = last.column - first.column if first.line == last.line else 1
         return self.place(first.line, first.column, width)
