@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradcli.config.node import Node, Report
+from gradcli.config.node import ErrorReport, Node
 from gradcli.config.planned import PlannedLayer
 from gradcli.config.planner import Planner
 from gradcli.config.signal import Signal
@@ -29,7 +29,7 @@ def planned(signal: Signal, *layers: Any) -> list[PlannedLayer]:
     Raises:
         ErrorGroup: what `gradcli check` says of them.
     """
-    report = Report()
+    report = ErrorReport()
     plan, _ = Planner(report).plan(node(layers), signal)
     if report.errors:
         raise ErrorGroup(report.errors)

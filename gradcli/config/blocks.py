@@ -8,7 +8,7 @@ from typing import Any
 
 from gradcli.config.fields import Layers
 from gradcli.config.merge import without
-from gradcli.config.node import MAX_VALUES, Node, Report, describe
+from gradcli.config.node import MAX_VALUES, ErrorReport, Node, describe
 from gradcli.config.references import is_reference
 from gradcli.config.schema import check, schema_of, suggestion
 from gradcli.dataclass import dataclass
@@ -36,7 +36,7 @@ class _Block:
     size: int  # values in its layers
 
 
-def expand(root: Node, layers: Mapping[str, object], report: Report) -> Node:
+def expand(root: Node, layers: Mapping[str, object], report: ErrorReport) -> Node:
     """Remove `blocks:` from `root` and replace each use in `model:` by the block's layers."""
     node = root.map().get("blocks")
     if node is None:
@@ -49,7 +49,9 @@ def expand(root: Node, layers: Mapping[str, object], report: Report) -> Node:
     return replace(root, value={**root.map(), "model": model})
 
 
-def _read_blocks(node: Node, layers: Mapping[str, object], report: Report) -> dict[str, _Block]:
+def _read_blocks(
+    node: Node, layers: Mapping[str, object], report: ErrorReport
+) -> dict[str, _Block]:
     """Read the valid blocks; report the others."""
     if not isinstance(node.value, dict) and not node.broken:
         report.error(
@@ -72,7 +74,7 @@ class _Expansion:
     """Counts what it puts in, so that blocks of blocks of blocks come to an end."""
 
     blocks: Mapping[str, _Block]
-    report: Report
+    report: ErrorReport
     values: int = 0
 
     def inside(self, node: Node, trail: tuple[str, ...]) -> Node:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, get_type_hints
 
-from gradcli.config.node import RUN_VALUES, Report
+from gradcli.config.node import RUN_VALUES, ErrorReport
 from gradcli.config.reader import read_file, read_yaml
 from gradcli.config.sections import top
 from gradcli.errors import ConfigError
@@ -58,7 +58,7 @@ def taken_from(config: Config, run: Path) -> list[str]:
     step. If the config leaves out log_every, the run keeps its own.
     """
     file = run / "resolved.yaml"
-    before = read_yaml(read_file(file), str(file), Report(RUN_VALUES)).plain()
+    before = read_yaml(read_file(file), str(file), ErrorReport(RUN_VALUES)).plain()
     keys = sorted(FREE | place_keys(config.data))
     if "log_every" not in config.explicit["train"]:
         keys.remove("train.log_every")

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from gradcli import engine
 from gradcli.config.fields import Branches, Layers
 from gradcli.config.modules import Parallel, Residual
-from gradcli.config.node import Node, Report
+from gradcli.config.node import ErrorReport, Node
 from gradcli.config.planned import PlannedLayer, build, build_all, written_layers
 from gradcli.config.schema import Schema, schema_of
 from gradcli.config.signal import Signal, floats
@@ -82,7 +82,7 @@ class Use:
         )
 
 
-def contain(use: Use, plan: Plan, report: Report) -> PlannedLayer | None:
+def contain(use: Use, plan: Plan, report: ErrorReport) -> PlannedLayer | None:
     """The container with its layers planned; None after reporting, or where shapes are hidden."""
     key = "branches" if use.kind == "parallel" else "layers"
     inside = use.fields.map().get(key)
@@ -95,7 +95,7 @@ def contain(use: Use, plan: Plan, report: Report) -> PlannedLayer | None:
     return planner(use, inside, plan, report)
 
 
-def _chain(use: Use, inside: Node, plan: Plan, report: Report) -> PlannedLayer | None:
+def _chain(use: Use, inside: Node, plan: Plan, report: ErrorReport) -> PlannedLayer | None:
     """Plan `repeat` and `block`."""
     mistakes = len(report.errors)
     times = use.values["times"] if use.values and use.kind == "repeat" else 1
@@ -116,7 +116,7 @@ def _chain(use: Use, inside: Node, plan: Plan, report: Report) -> PlannedLayer |
     return use.to_layer(fields, end, layers, lambda: build_all(layers))
 
 
-def _residual(use: Use, inside: Node, plan: Plan, report: Report) -> PlannedLayer | None:
+def _residual(use: Use, inside: Node, plan: Plan, report: ErrorReport) -> PlannedLayer | None:
     mistakes = len(report.errors)
     body, end = plan(inside, use.signal, f"{use.index}.")
     shortcut = use.fields.map().get("shortcut")
@@ -139,7 +139,7 @@ def _residual(use: Use, inside: Node, plan: Plan, report: Report) -> PlannedLaye
     return use.to_layer(fields, end, [*body, *([around] if around else [])], make)
 
 
-def _parallel(use: Use, inside: Node, plan: Plan, report: Report) -> PlannedLayer | None:
+def _parallel(use: Use, inside: Node, plan: Plan, report: ErrorReport) -> PlannedLayer | None:
     mistakes = len(report.errors)
     attempts = [
         _way(use, f"branch {number}", branch, plan) for number, branch in enumerate(inside.list())

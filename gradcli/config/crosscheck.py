@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from gradcli.config.node import Node, Report, describe
+from gradcli.config.node import ErrorReport, Node, describe
 from gradcli.config.planned import PlannedLayer
 from gradcli.config.schedules import Plan, steps_of
 from gradcli.config.sections import Choice
@@ -30,7 +30,11 @@ def place_of(root: Node, *path: str) -> Location:
 
 
 def lengths(
-    root: Node, settings: Settings, layers: Sequence[PlannedLayer], samples: int, report: Report
+    root: Node,
+    settings: Settings,
+    layers: Sequence[PlannedLayer],
+    samples: int,
+    report: ErrorReport,
 ) -> int | None:
     """The steps of the whole run; errors for batches that cannot be."""
     place = place_of(root, "train", "batch")
@@ -57,7 +61,7 @@ def _lone_sample(
     layers: Sequence[PlannedLayer],
     samples: int,
     place: Location,
-    report: Report,
+    report: ErrorReport,
 ) -> None:
     """Batch normalisation has no variance over a single value."""
     rest = samples % settings.batch
@@ -78,7 +82,7 @@ def _lone_sample(
         )
 
 
-def sampler_fits(root: Node, facts: Facts, loss: Choice, report: Report) -> None:
+def sampler_fits(root: Node, facts: Facts, loss: Choice, report: ErrorReport) -> None:
     """Check that there are classes to draw from, and that the loss does not weigh them too."""
     place = place_of(root, "train", "sampler")
     if facts.classes is None or facts.target:
@@ -94,13 +98,13 @@ def sampler_fits(root: Node, facts: Facts, loss: Choice, report: Report) -> None
         report.warn("W115", f"{message} make rare classes count more", place, caret="keep one")
 
 
-def schedule_fits(root: Node, schedule: Choice, total: int, report: Report) -> None:
+def schedule_fits(root: Node, schedule: Choice, total: int, report: ErrorReport) -> None:
     """Check that the warm-up ends within the run and that milestones rise, in each part too."""
     if total:
         _plan_fits(root, "schedule", schedule.instance, total, report)
 
 
-def _plan_fits(root: Node, title: str, plan: Plan, total: int, report: Report) -> None:
+def _plan_fits(root: Node, title: str, plan: Plan, total: int, report: ErrorReport) -> None:
     warm = steps_of(plan.warmup, total)
     whole = "the whole run" if title == "schedule" else "that part of the run"
     if warm > total:
@@ -180,7 +184,7 @@ def watched(
     metrics: Mapping[str, Metric],
     facts: Facts,
     plateau: str | None,
-    report: Report,
+    report: ErrorReport,
 ) -> None:
     """Check that `best`, `early_stop`, a plateau and `expect` name figures of the run."""
     during: list[str] = [split for split in ("val",) if split in facts.sizes]
@@ -204,13 +208,13 @@ def watched(
             report.error("E109", f"{'.'.join(path)}: {problem}", place_of(root, *path))
 
 
-def parameters(layers: Sequence[PlannedLayer], place: Location, report: Report) -> None:
+def parameters(layers: Sequence[PlannedLayer], place: Location, report: ErrorReport) -> None:
     """Something is to be trained."""
     if not any(layer.parameters for layer in layers):
         report.error("E109", "model: no layer has parameters, so there is nothing to train", place)
 
 
-def unused_vars(root: Node, references: set[str], report: Report) -> None:
+def unused_vars(root: Node, references: set[str], report: ErrorReport) -> None:
     """Warn of variables that nothing references."""
     section = root.map().get("vars")
     for name, item in (section.map() if section else {}).items():

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from gradcli.config.node import Report
+from gradcli.config.node import ErrorReport
 from gradcli.config.planned import PlannedLayer, chains
 from gradcli.errors import Location
 
@@ -17,7 +17,7 @@ OF_ROWS = {"linear", "embed", "lstm", "gru", "rnn", "attention", "transformer"}
 OF_IMAGES = {"conv", "conv_transpose", "conv1d", "conv1d_transpose"}
 
 
-def lints(layers: Sequence[PlannedLayer], report: Report) -> None:
+def lints(layers: Sequence[PlannedLayer], report: ErrorReport) -> None:
     """What is said of the order of layers, once of what is written once."""
     warner = _Warner(report)
     for chain in chains(layers):
@@ -29,7 +29,7 @@ def lints(layers: Sequence[PlannedLayer], report: Report) -> None:
 class _Warner:
     """Warns once of each place: turns of a `repeat` and uses of a block share theirs."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: ErrorReport) -> None:
         self.report = report
         self.before: set[tuple[str, Location]] = set()
 

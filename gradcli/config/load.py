@@ -28,7 +28,7 @@ from gradcli.config.losses import LOSSES
 from gradcli.config.memory import Memory, fitting
 from gradcli.config.merge import Reading, full, override
 from gradcli.config.metrics import choose_metrics, task_of, written_metrics
-from gradcli.config.node import MAX_VALUES, RUN_VALUES, Node, Report
+from gradcli.config.node import MAX_VALUES, RUN_VALUES, ErrorReport, Node
 from gradcli.config.own_code import OwnCode
 from gradcli.config.planned import PlannedLayer, written_layers
 from gradcli.config.planner import Planner
@@ -130,7 +130,7 @@ def load(
     Raises:
         ErrorGroup: every mistake in it, in the order of the file.
     """
-    report = Report(RUN_VALUES if runs is None else MAX_VALUES)
+    report = ErrorReport(RUN_VALUES if runs is None else MAX_VALUES)
     try:
         config = _Loading(path, report, runs, facts, trust or Trust()).load(overrides)
     except ErrorGroup:
@@ -160,7 +160,7 @@ class _Loading:
     """One config on its way from text to values."""
 
     def __init__(
-        self, path: Path, report: Report, runs: Path | None, facts: Facts | None, trust: Trust
+        self, path: Path, report: ErrorReport, runs: Path | None, facts: Facts | None, trust: Trust
     ) -> None:
         self.path = path
         self.runs = runs

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gradcli.config import number_labels
-from gradcli.config.node import Node, Report
+from gradcli.config.node import ErrorReport, Node
 from gradcli.config.planned import PlannedLayer
 from gradcli.config.sections import Choice
 from gradcli.config.signal import Signal
@@ -39,7 +39,7 @@ def output_fits(
     facts: Facts,
     layers: Sequence[PlannedLayer],
     output: Signal,
-    report: Report,
+    report: ErrorReport,
 ) -> None:
     """The model must end in one number a class and label, a binary label, or a value."""
     last = layers[-1]
@@ -85,7 +85,7 @@ def _or_last_step(layers: Sequence[PlannedLayer]) -> str:
     return f", or write last: true in layer {steps[-1].index}, {steps[-1].title}" if steps else ""
 
 
-def _attempt(root: Node, loss: Choice, facts: Facts, output: Signal, report: Report) -> None:
+def _attempt(root: Node, loss: Choice, facts: Facts, output: Signal, report: ErrorReport) -> None:
     """Try a loss of the user's own on such outputs."""
     if loss.instance.attempt is None:
         return
@@ -142,7 +142,7 @@ def _wrong_weights(loss: Choice, facts: Facts) -> tuple[str, str] | None:
     )
 
 
-def end_lint(root: Node, loss: Choice, last: PlannedLayer, report: Report) -> None:
+def end_lint(root: Node, loss: Choice, last: PlannedLayer, report: ErrorReport) -> None:
     """A last layer that is allowed before this loss, and probably not meant."""
     twice = _TAKES_LOGITS.get(loss.name)
     if twice and last.kind in _PROBABILITIES:

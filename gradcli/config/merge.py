@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from gradcli.config.node import Node, Report, describe
+from gradcli.config.node import ErrorReport, Node, describe
 from gradcli.config.reader import MAX_DEPTH, read_file, read_value, read_yaml, way_on
 from gradcli.errors import ConfigError, Location
 from gradcli.registry import did_you_mean
@@ -19,7 +19,7 @@ MAX_OVERRIDES = 1000
 class Reading:
     """The files that one config is made of, in the order of reading."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: ErrorReport) -> None:
         self.report = report
         self.sources: list[tuple[Path, str]] = []
 
@@ -85,7 +85,7 @@ def full(node: Node) -> Node:
     return replace(node, value={"name": replace(node)}, keys={"name": node.place})
 
 
-def merge(below: Node, above: Node, report: Report, path: tuple[str, ...] = ()) -> Node:
+def merge(below: Node, above: Node, report: ErrorReport, path: tuple[str, ...] = ()) -> Node:
     """`above` over `below`: maps merge, lists and scalars replace, null takes the entry away."""
     if len(path) == 1 and path[0] in NAMED_SECTIONS:
         below, above = full(below), full(above)
@@ -111,7 +111,7 @@ def _renamed(below: Node, above: Node) -> bool:
     return new is not None and (old is None or old.value != new.value)
 
 
-def _edit_layers(model: Node, changes: Node, report: Report) -> Node:
+def _edit_layers(model: Node, changes: Node, report: ErrorReport) -> Node:
     """Change the fields of the layers that `changes` names."""
     pending = dict(changes.map())
 
@@ -135,7 +135,7 @@ def _edit_layers(model: Node, changes: Node, report: Report) -> Node:
     return edited
 
 
-def _merge_fields(fields: Node, change: Node, report: Report) -> Node:
+def _merge_fields(fields: Node, change: Node, report: ErrorReport) -> Node:
     if not isinstance(change.value, dict):
         report.error("E104", f"a layer's fields are a map, got {describe(change)}", change.place)
         return fields
@@ -152,7 +152,7 @@ def layer_names(model: Node) -> list[str]:
     return sorted(set(names))
 
 
-def override(root: Node, texts: Sequence[str], report: Report) -> Node:
+def override(root: Node, texts: Sequence[str], report: ErrorReport) -> Node:
     """Apply the `-s KEY=VALUE` of the command line to `root`."""
     if len(texts) > MAX_OVERRIDES:
         count = f"{MAX_OVERRIDES} overrides, got {len(texts)}"
@@ -188,7 +188,7 @@ def override(root: Node, texts: Sequence[str], report: Report) -> Node:
     return root
 
 
-def _laid(root: Node, steps: list[str], value: Node, place: Location, report: Report) -> Node:
+def _laid(root: Node, steps: list[str], value: Node, place: Location, report: ErrorReport) -> Node:
     for depth, step in reversed(list(enumerate(steps))):
         if depth == 0 and step in NAMED_SECTIONS:
             value = full(value)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.config.loss_fits import classes_of, target_kind
 from gradcli.config.merge import without
-from gradcli.config.node import Node, Report, describe
+from gradcli.config.node import ErrorReport, Node, describe
 from gradcli.config.own_metric import Own
 from gradcli.config.schema import check, schema_of, suggestion
 from gradcli.config.sections import Choice, plain_value
@@ -35,7 +35,7 @@ def task_of(facts: Facts, source: Source | None) -> Task:
 
 
 def choose_metrics(
-    node: Node | None, task: Task | None, report: Report, own: Table | None = None
+    node: Node | None, task: Task | None, report: ErrorReport, own: Table | None = None
 ) -> dict[str, Choice]:
     """Read the metrics, by the name of their figure."""
     table: Table = ChainMap[str, Any](dict(own or {}), METRICS)
@@ -67,7 +67,7 @@ def _metric(
     name: str,
     task: Task | None,
     place: Location,
-    report: Report,
+    report: ErrorReport,
 ) -> Metric | None:
     """The metric, fit for the task; one of the user's own is tried."""
     try:
@@ -99,7 +99,9 @@ def _in_full(name: str, metric: Choice) -> Any:
     return {metric.name: fields} if fields else name
 
 
-def _kind_and_fields(node: Node, table: Table, report: Report) -> tuple[str, Node, Location] | None:
+def _kind_and_fields(
+    node: Node, table: Table, report: ErrorReport
+) -> tuple[str, Node, Location] | None:
     """Read kind and keys of `name`, `name: value` or `name: {keys}`."""
     if node.broken or not isinstance(node.value, str | dict):
         return None  # the top level says so
@@ -128,7 +130,7 @@ def _kind_and_fields(node: Node, table: Table, report: Report) -> tuple[str, Nod
     return kind, Node({first: value}, value.place, {first: value.place}), place
 
 
-def _not_a_metric(node: Node, report: Report) -> None:
+def _not_a_metric(node: Node, report: ErrorReport) -> None:
     keys = list(node.map())
     inner = ", ".join(f"{key}: ..." for key in keys[1:])
     report.error(
@@ -140,7 +142,7 @@ def _not_a_metric(node: Node, report: Report) -> None:
     )
 
 
-def _name(kind: str, fields: Node, report: Report) -> tuple[str, Node]:
+def _name(kind: str, fields: Node, report: ErrorReport) -> tuple[str, Node]:
     """What the figure is called, and the metric's keys without that."""
     node = fields.map().get("name")
     if node is None:

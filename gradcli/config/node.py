@@ -102,7 +102,7 @@ class Node:
         return node, path[:depth]
 
 
-class Report:
+class ErrorReport:
     """Collects the errors and warnings of one config, so that all are shown at once."""
 
     def __init__(self, limit: int = MAX_VALUES) -> None:

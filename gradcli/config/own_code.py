@@ -20,7 +20,7 @@ from typing import Any
 from gradcli import own
 from gradcli.config import neighbours
 from gradcli.config.layer import FOLLOWING, LEFT_OUT, Layer, Make, Trial, run
-from gradcli.config.node import MAX_MISTAKES, Node, Report, describe
+from gradcli.config.node import MAX_MISTAKES, ErrorReport, Node, describe
 from gradcli.config.own_loss import OwnLoss
 from gradcli.config.own_metric import OwnMetric
 from gradcli.config.own_sentence import one_sentence
@@ -57,7 +57,7 @@ def read(
     node: Node | None,
     root: Path,
     reserved: Mapping[str, Collection[str]],
-    report: Report,
+    report: ErrorReport,
     trust: Trust,
 ) -> OwnCode:
     """Run the files that `code:` names, relative to `root`, and collect the classes they mark.

@@ -12,7 +12,7 @@ from gradcli.config.inits import Filling, read_inits, with_inits
 from gradcli.config.layer import Layer
 from gradcli.config.layers import LAYERS
 from gradcli.config.merge import without
-from gradcli.config.node import Node, Report, describe
+from gradcli.config.node import ErrorReport, Node, describe
 from gradcli.config.planned import PlannedLayer
 from gradcli.config.schema import Schema, check, schema_of, suggestion
 from gradcli.config.signal import Signal
@@ -39,7 +39,7 @@ def layer_schema(kind: str) -> Schema:
 class Planner:
     """Walks the model once, passing the shape along; goes on after a mistake without shapes."""
 
-    def __init__(self, report: Report, own: Mapping[str, Layer] | None = None) -> None:
+    def __init__(self, report: ErrorReport, own: Mapping[str, Layer] | None = None) -> None:
         self.report = report
         self.layers: dict[str, Layer] = {**LAYERS, **(own or {})}
         self.names: dict[str, Location] = {}

@@ -14,7 +14,7 @@ from gradcli import engine
 from gradcli.config.layers import LAYERS
 from gradcli.config.lora import Lora, adapt
 from gradcli.config.loss_fits import classes_of, target_kind
-from gradcli.config.node import Node, Report
+from gradcli.config.node import ErrorReport, Node
 from gradcli.config.planned import PlannedLayer, build_all
 from gradcli.config.sections import Choice
 from gradcli.config.selection import select
@@ -36,7 +36,7 @@ def weights_lint(
     lora: Lora | None,
     freeze: Sequence[str],
     facts: Facts,
-    report: Report,
+    report: ErrorReport,
 ) -> None:
     """Warn of weights that no gradient reaches, once for what cuts their way."""
     flat = {layer.index: layer for top in layers for layer in top.flat()}
@@ -68,7 +68,7 @@ def _constant(layer: PlannedLayer) -> str:
     return "normalises a single value" if values.get(layer.kind) == 1 else ""
 
 
-def _one_step(layers: Collection[PlannedLayer], report: Report) -> None:
+def _one_step(layers: Collection[PlannedLayer], report: ErrorReport) -> None:
     """Warn of recurrent layers that never recur."""
     places = set()
     for layer in layers:
@@ -157,7 +157,9 @@ def _count(module: nn.Module, index: str, walk: _Walk) -> None:
         walk.missing[index] = missing, len(parameters)
 
 
-def _say(walk: _Walk, flat: dict[str, PlannedLayer], cuts: dict[str, str], report: Report) -> None:
+def _say(
+    walk: _Walk, flat: dict[str, PlannedLayer], cuts: dict[str, str], report: ErrorReport
+) -> None:
     groups: dict[str, list[str]] = {}
     for index, (missing, all_) in walk.missing.items():
         cutter = _cutter(index, walk) if missing == all_ else None
@@ -194,7 +196,7 @@ def _names_of(indices: Sequence[str], flat: dict[str, PlannedLayer]) -> str:
 
 
 def outputs_lint(
-    root: Node, loss: Choice, last: PlannedLayer, facts: Facts, report: Report
+    root: Node, loss: Choice, last: PlannedLayer, facts: Facts, report: ErrorReport
 ) -> None:
     """Warn of outputs that never change the loss, because of own code or weights of 0."""
     if loss.instance.attempt is None and 0 not in loss.values.get("weight", ()):

@@ -17,7 +17,7 @@ from typing import Any
 
 import yaml
 
-from gradcli.config.node import Node, Report, Scalar
+from gradcli.config.node import ErrorReport, Node, Scalar
 from gradcli.errors import ConfigError, Location
 from gradcli.numerals import SMALLEST, becomes_zero
 from gradcli.registry import closest
@@ -112,7 +112,7 @@ def _near_files(path: Path) -> tuple[str, ...]:
     return (f"did you mean {path.parent / near}?",) if near else _yaml_files(path.parent)
 
 
-def read_yaml(text: str, file: str, report: Report) -> Node:
+def read_yaml(text: str, file: str, report: ErrorReport) -> Node:
     """The one document in `text` as a Node.
 
     Syntax errors raise; errors that leave the rest readable go to `report`.
@@ -126,14 +126,14 @@ def read_yaml(text: str, file: str, report: Report) -> Node:
     return _read(text, place, report)
 
 
-def read_value(text: str, place: Location, report: Report) -> Node:
+def read_value(text: str, place: Location, report: ErrorReport) -> Node:
     """The value of an override; everything in it stands at `place`."""
     if len(text) > MAX_BYTES:
         raise ConfigError(f"an override has at most {MAX_BYTES} characters", place=place)
     return _read(text, lambda line, column, width=1: place, report)
 
 
-def _read(text: str, place: Callable[..., Location], report: Report) -> Node:
+def _read(text: str, place: Callable[..., Location], report: ErrorReport) -> Node:
     bad = _UNPRINTABLE.search(text)
     if bad:
         before = _LINE_END.split(text[: bad.start()])
@@ -176,7 +176,7 @@ class _Builder:
     """
 
     def __init__(
-        self, events: Iterator[Any], place: Callable[..., Location], report: Report
+        self, events: Iterator[Any], place: Callable[..., Location], report: ErrorReport
     ) -> None:
         self.events = events
         self.place = place

@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gradcli.config.node import Node, Report
+from gradcli.config.node import ErrorReport, Node
 from gradcli.registry import did_you_mean
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class References:
         used: the paths that some reference named, so that unused `vars:` can be told.
     """
 
-    def __init__(self, root: Node, report: Report) -> None:
+    def __init__(self, root: Node, report: ErrorReport) -> None:
         self.root = root
         self.report = report
         self.names: set[str] = set()
@@ -83,7 +83,7 @@ class References:
         return replace(node, value=None, broken=True)
 
 
-def fill_facts(node: Node, facts: Facts | None, report: Report) -> Node:
+def fill_facts(node: Node, facts: Facts | None, report: ErrorReport) -> Node:
     """`node` with `$data.classes`, `$data.vocab` and `$data.features` replaced by numbers.
 
     Where the data could not be read (`facts` is None) they become broken: that was reported.

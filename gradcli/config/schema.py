@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from gradcli.config.fields import describe_type, in_yaml
 from gradcli.config.fitting import Doubtful, fitting
-from gradcli.config.node import Node, Path, Report, describe
+from gradcli.config.node import ErrorReport, Node, Path, describe
 from gradcli.config.row import Row
 from gradcli.dataclass import dataclass
 from gradcli.registry import closest, did_you_mean
@@ -165,7 +165,7 @@ def check(
     node: Node,
     schema: Schema,
     where: str,
-    report: Report,
+    report: ErrorReport,
     title: str = "",
     elsewhere: Mapping[str, str] = types.MappingProxyType({}),
 ) -> dict[str, Any] | None:
@@ -191,7 +191,7 @@ class _Mistake:
     node: Node
     schema: Schema
     where: str
-    report: Report
+    report: ErrorReport
     title: str
     elsewhere: Mapping[str, str]
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gradcli.config.crosscheck import place_of
-from gradcli.config.node import Node, Report
+from gradcli.config.node import ErrorReport, Node
 from gradcli.config.planned import PlannedLayer
 from gradcli.config.sections import Choice
 from gradcli.data.targets import ScaledTargets, TargetScale
@@ -34,7 +34,7 @@ def with_scale(
     facts: Facts,
     loss: Choice,
     layers: Sequence[PlannedLayer],
-    report: Report,
+    report: ErrorReport,
 ) -> Any:
     """Set the `target_scale` of the source; data without that key stays as it is."""
     if not isinstance(source, ScaledTargets):
@@ -77,7 +77,7 @@ def _end(layers: Sequence[PlannedLayer]) -> PlannedLayer | None:
     return next((leaf for leaf in leaves if leaf.kind not in RESHAPING), None)
 
 
-def _threshold_lint(root: Node, loss: Choice, report: Report) -> None:
+def _threshold_lint(root: Node, loss: Choice, report: ErrorReport) -> None:
     """Warn of a threshold of the loss, which applies to the scaled targets."""
     section = root.map()["loss"]
     key = next((key for key in ("delta", "beta") if key in section.map()), None)
@@ -95,7 +95,7 @@ def figures_lint(
     source: object,
     train: Settings,
     expect: Sequence[Expectation],
-    report: Report,
+    report: ErrorReport,
 ) -> None:
     """Warn of a watched loss that is not in the units of the target."""
     if getattr(source, "target_scale", None) != "standard":

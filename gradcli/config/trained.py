@@ -10,7 +10,7 @@ from pathlib import Path
 from gradcli.config import own_code
 from gradcli.config.build import build
 from gradcli.config.load import Config, load
-from gradcli.config.node import RUN_VALUES, Report
+from gradcli.config.node import RUN_VALUES, ErrorReport
 from gradcli.config.reader import read_file, read_yaml
 from gradcli.config.room import Room
 from gradcli.config.trust import Trust
@@ -77,7 +77,7 @@ def _unwritten(path: Path, overrides: Sequence[str]) -> list[str]:
 
     It may lack the latest fork, and never knew what older versions did without a key.
     """
-    file, report = path / "resolved.yaml", Report(RUN_VALUES)
+    file, report = path / "resolved.yaml", ErrorReport(RUN_VALUES)
     try:
         config = read_yaml(read_file(file), str(file), report).plain()
     except ConfigError:

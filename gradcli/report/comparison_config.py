@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from difflib import SequenceMatcher
 from typing import Any
 
-from gradcli.config.node import RUN_VALUES, Report
+from gradcli.config.node import RUN_VALUES, ErrorReport
 from gradcli.config.reader import read_yaml
 from gradcli.data.table import DATASETS
 from gradcli.dataclass import dataclass
@@ -66,7 +66,7 @@ class Settings:
             self.values = {}
 
     def _read(self, run: RunFiles) -> dict[str, Any]:
-        file, report = str(run.path / "resolved.yaml"), Report(RUN_VALUES)
+        file, report = str(run.path / "resolved.yaml"), ErrorReport(RUN_VALUES)
         values = read_yaml(run.resolved_text, file, report).plain()
         if report.errors:
             raise report.errors[0]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import field
 from typing import Any, NamedTuple
 
-from gradcli.config.node import Report
+from gradcli.config.node import ErrorReport
 from gradcli.config.reader import read_yaml
 from gradcli.dataclass import dataclass
 from gradcli.errors import GradcliError
@@ -96,7 +96,7 @@ def _words(value: object) -> str:
 
 def _read_resolved(run: RunFiles) -> dict[str, Any]:
     try:
-        return mapping(read_yaml(run.resolved_text, "resolved.yaml", Report()).plain())
+        return mapping(read_yaml(run.resolved_text, "resolved.yaml", ErrorReport()).plain())
     except GradcliError as error:
         run.note("resolved.yaml", f"resolved.yaml is damaged: {error.message}")
         return {}

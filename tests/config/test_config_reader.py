@@ -8,20 +8,20 @@ from pathlib import Path
 import pytest
 
 from gradcli.config import load
-from gradcli.config.node import Report
+from gradcli.config.node import ErrorReport
 from gradcli.config.reader import MAX_BYTES, read_file, read_yaml
 from gradcli.errors import ConfigError, GradcliError, members
 
 
 def values(text: str) -> object:
-    report = Report()
+    report = ErrorReport()
     node = read_yaml(text, "f.yaml", report)
     assert report.errors == []
     return node.plain()
 
 
 def mistakes(text: str) -> list[str]:
-    report = Report()
+    report = ErrorReport()
     try:
         read_yaml(text, "f.yaml", report)
     except ConfigError as error:
@@ -107,7 +107,7 @@ def test_what_is_refused_and_where(text: str, message: str) -> None:
 
 def test_another_indentation_is_explained() -> None:
     with pytest.raises(ConfigError) as caught:
-        read_yaml("model:\n  - relu\n - tanh\n", "f.yaml", Report())
+        read_yaml("model:\n  - relu\n - tanh\n", "f.yaml", ErrorReport())
     assert "what belongs together begins in the same column" in caught.value.notes
 
 
@@ -116,7 +116,7 @@ def test_all_readable_mistakes_are_reported_together() -> None:
 
 
 def test_equal_keys_keep_the_first_value() -> None:
-    node = read_yaml("a: 1\na: 2", "f.yaml", Report())
+    node = read_yaml("a: 1\na: 2", "f.yaml", ErrorReport())
     assert node.plain() == {"a": 1}
 
 
@@ -140,7 +140,7 @@ def test_bombs_are_refused_within_a_second(text: str) -> None:
 
 
 def test_places_have_line_column_width_and_source() -> None:
-    node = read_yaml("é: {ö: 'abc', b: [1, 22]}\n", "f.yaml", Report())
+    node = read_yaml("é: {ö: 'abc', b: [1, 22]}\n", "f.yaml", ErrorReport())
     inner = node.map()["é"]
     place = inner.map()["ö"].place
     assert (place.line, place.column, place.width) == (1, 8, 5)
