@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from gradcli.config.node import ErrorReport, Node, describe
 from gradcli.config.planned import PlannedLayer
-from gradcli.config.schedules import Plan, steps_of
+from gradcli.config.schedules import ScheduleSpec, steps_of
 from gradcli.config.sections import Choice
 from gradcli.errors import ConfigError, Location
 from gradcli.registry import closest
@@ -104,7 +104,7 @@ def schedule_fits(root: Node, schedule: Choice, total: int, report: ErrorReport)
         _plan_fits(root, "schedule", schedule.instance, total, report)
 
 
-def _plan_fits(root: Node, title: str, plan: Plan, total: int, report: ErrorReport) -> None:
+def _plan_fits(root: Node, title: str, plan: ScheduleSpec, total: int, report: ErrorReport) -> None:
     warm = steps_of(plan.warmup, total)
     whole = "the whole run" if title == "schedule" else "that part of the run"
     if warm > total:

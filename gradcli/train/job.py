@@ -38,7 +38,7 @@ COMPARISONS: dict[str, Callable[[float, float], bool]] = {
 }
 
 
-class Schedule(Protocol):
+class LearningRateSchedule(Protocol):
     """A factor of the base learning rate: a function of the step, and of the schedule's state.
 
     The state depends only on evaluations, and most schedules have none.
@@ -316,7 +316,7 @@ class Job:
     metrics: Mapping[str, Metric]
     optimizer: optim.Optimizer
     optimizer_name: str
-    schedule: Schedule
+    schedule: LearningRateSchedule
     dataset: LoadedData
     settings: Settings
     mass: Callable[[Tensor], Tensor] | None = None
