@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from gradcli.bench.torch_transformer import TRANSLATORS, tie
-from gradcli.config.modules import Parallel, Residual, States
+from gradcli.config.modules import Parallel, RecurrentStates, Residual
 from gradcli.devices import parsed
 from gradcli.engine import nn
 from gradcli.engine.nn.hooks import parts_of
@@ -127,7 +127,7 @@ def _plain(torch: Any, module: nn.Module) -> Any:
             notes=(f"translated: {', '.join(translations)}",),
         )
     arguments = _arguments(getattr(torch.nn, kind), module)
-    factory = _states(torch, kind, module.last) if isinstance(module, States) else None
+    factory = _states(torch, kind, module.last) if isinstance(module, RecurrentStates) else None
     return (factory or getattr(torch.nn, kind))(**arguments)
 
 

@@ -66,7 +66,7 @@ class Trial(NamedTuple):
     parameters: int
 
 
-class Layer(Row):
+class LayerSpec(Row):
     """A layer; what follows from the input is no key.
 
     Args:

@@ -22,7 +22,7 @@ Answers = Callable[[Tensor], Tensor]
 
 
 @dataclass(frozen=True)
-class Loss:
+class LossSpec:
     """A loss, and what it is for.
 
     Attributes:
@@ -51,7 +51,7 @@ class Loss:
     distance: bool | None = False
 
 
-def cross_entropy(label_smoothing: Portion = 0.0, weight: Weights = ()) -> Loss:
+def cross_entropy(label_smoothing: Portion = 0.0, weight: Weights = ()) -> LossSpec:
     """-log softmax(outputs)[label], the mean over all labels, weighted by class.
 
     For labels; the model ends with one output per class, and `weight` has one number per class.
@@ -59,38 +59,38 @@ def cross_entropy(label_smoothing: Portion = 0.0, weight: Weights = ()) -> Loss:
     return _of_labels("cross_entropy", weight, label_smoothing=label_smoothing)
 
 
-def nll(weight: Weights = ()) -> Loss:
+def nll(weight: Weights = ()) -> LossSpec:
     """-outputs[label], where outputs are log-probabilities; otherwise like cross_entropy."""
     return _of_labels("nll_loss", weight)
 
 
-def mse() -> Loss:
+def mse() -> LossSpec:
     """(output - target)^2, the mean over all values; for values."""
     return _of_values("mse_loss", distance=True)
 
 
-def l1() -> Loss:
+def l1() -> LossSpec:
     """|output - target|, the mean over all values; for values."""
     return _of_values("l1_loss", distance=True)
 
 
-def smooth_l1(beta: NotNegative = 1.0) -> Loss:
+def smooth_l1(beta: NotNegative = 1.0) -> LossSpec:
     """|output - target|, but quadratic below beta; the mean over all values; for values."""
     return _of_values("smooth_l1_loss", distance=True, beta=beta)
 
 
-def huber(delta: Positive = 1.0) -> Loss:
+def huber(delta: Positive = 1.0) -> LossSpec:
     """Half of (output - target)^2, linear beyond delta; the mean over all values; for values."""
     return _of_values("huber_loss", distance=True, delta=delta)
 
 
-def bce() -> Loss:
+def bce() -> LossSpec:
     """Binary cross-entropy of probabilities, as after `sigmoid`; otherwise like bce_with_logits."""
     answers = {"labels": _scores_of_probabilities}
     return _of_values("binary_cross_entropy", binary=True, answers=answers)
 
 
-def bce_with_logits(pos_weight: Positive | Weights = 1.0) -> Loss:
+def bce_with_logits(pos_weight: Positive | Weights = 1.0) -> LossSpec:
     """Binary cross-entropy of sigmoid(outputs); targets of 1 count pos_weight times.
 
     For values from 0 to 1 (a list of pos_weight has one number per value), or for two-class labels
@@ -107,7 +107,7 @@ def bce_with_logits(pos_weight: Positive | Weights = 1.0) -> Loss:
     )
 
 
-def kl(log_target: bool = False, reduction: Literal["batchmean", "mean"] = "batchmean") -> Loss:
+def kl(log_target: bool = False, reduction: Literal["batchmean", "mean"] = "batchmean") -> LossSpec:
     """Target (log(target) - output), where outputs are log-probabilities.
 
     For values that are probabilities.
@@ -116,7 +116,7 @@ def kl(log_target: bool = False, reduction: Literal["batchmean", "mean"] = "batc
     return _of_values("kl_div", answers={} if log_target else {"values": _exp}, **options)
 
 
-def poisson_nll(log_input: bool = True, full: bool = False, eps: Positive = 1e-8) -> Loss:
+def poisson_nll(log_input: bool = True, full: bool = False, eps: Positive = 1e-8) -> LossSpec:
     """Negative log-likelihood of counts under a Poisson distribution with rates exp(outputs).
 
     For values that are counts.
@@ -153,7 +153,7 @@ def in_shape(function: LossFunction) -> LossFunction:
 SHAPES: dict[str, Callable[[LossFunction], LossFunction]] = {"labels": in_rows, "values": in_shape}
 
 
-def _of_labels(name: str, weight: Sequence[float], **options: Any) -> Loss:
+def _of_labels(name: str, weight: Sequence[float], **options: Any) -> LossSpec:
     """A loss of torch's functions that takes one output a class."""
 
     def make() -> LossFunction:
@@ -162,7 +162,7 @@ def _of_labels(name: str, weight: Sequence[float], **options: Any) -> Loss:
 
     mixed = name == "cross_entropy"
     mass = _mass(weight) if weight else None
-    return Loss(("labels",), make, weights=len(weight) or None, mixed=mixed, mass=mass)
+    return LossSpec(("labels",), make, weights=len(weight) or None, mixed=mixed, mass=mass)
 
 
 def _mass(weight: Sequence[float]) -> Callable[[Tensor], Tensor]:
@@ -185,7 +185,7 @@ def _of_values(
     weights: int | None = None,
     answers: Mapping[str, Answers] | None = None,
     **options: Any,
-) -> Loss:
+) -> LossSpec:
     """A loss of torch's functions that takes one output a value, or for each of binary labels."""
 
     def make() -> LossFunction:
@@ -198,7 +198,7 @@ def _of_values(
         return in_shape(partial(function, **arguments))
 
     kinds = ("labels", "values") if binary else ("values",)
-    return Loss(kinds, make, binary, weights, answers or {}, distance=distance)
+    return LossSpec(kinds, make, binary, weights, answers or {}, distance=distance)
 
 
 def _exp(outputs: Tensor) -> Tensor:

@@ -19,7 +19,7 @@ from typing import Any
 
 from gradcli import own
 from gradcli.config import neighbours
-from gradcli.config.layer import FOLLOWING, LEFT_OUT, Layer, Make, Trial, run
+from gradcli.config.layer import FOLLOWING, LEFT_OUT, LayerSpec, Make, Trial, run
 from gradcli.config.node import MAX_MISTAKES, ErrorReport, Node, describe
 from gradcli.config.own_loss import OwnLoss
 from gradcli.config.own_metric import OwnMetric
@@ -46,7 +46,7 @@ class OwnCode:
     """
 
     broken: bool = False
-    layers: Mapping[str, Layer] = field(default_factory=dict)
+    layers: Mapping[str, LayerSpec] = field(default_factory=dict)
     datasets: Mapping[str, Callable[..., Source]] = field(default_factory=dict)
     losses: Mapping[str, OwnLoss] = field(default_factory=dict)
     metrics: Mapping[str, OwnMetric] = field(default_factory=dict)
@@ -156,7 +156,7 @@ def _is_marked(value: Any, module: ModuleType) -> bool:
     )
 
 
-class OwnLayer(Layer):
+class OwnLayer(LayerSpec):
     """A layer of a user's own: the first parameter of its class is the shape of one sample."""
 
     def __init__(self, cls: type, path: Path) -> None:

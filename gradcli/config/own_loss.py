@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradcli import engine
-from gradcli.config.losses import SHAPES, Loss, LossFunction
+from gradcli.config.losses import SHAPES, LossFunction, LossSpec
 from gradcli.config.own_sentence import one_sentence
 from gradcli.config.row import Row
 from gradcli.engine import Tensor, nn
@@ -51,7 +51,7 @@ class OwnLoss(Row):
         assert self.parameters is not None  # an unknown type is found here
         return ""
 
-    def __call__(self, **values: Any) -> Loss:
+    def __call__(self, **values: Any) -> LossSpec:
         """The loss with these values of its keys."""
         options = {self.keys[key]: value for key, value in values.items()}
 
@@ -68,7 +68,7 @@ class OwnLoss(Row):
             return "" if self._is_mean(make, output, facts) else NO_MEAN
 
         mixed = self.targets == "labels"
-        return Loss((self.targets,), make, mixed=mixed, attempt=attempt, distance=None)
+        return LossSpec((self.targets,), make, mixed=mixed, attempt=attempt, distance=None)
 
     def _attempt(self, options: dict[str, Any], output: Shape, facts: Facts, device: str) -> None:
         """The loss of a few samples of zeros and its gradient, which must be one."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from gradcli.config.containers import CONTAINERS, Use, contain
 from gradcli.config.inits import Filling, read_inits, with_inits
-from gradcli.config.layer import Layer
+from gradcli.config.layer import LayerSpec
 from gradcli.config.layers import LAYERS
 from gradcli.config.merge import without
 from gradcli.config.node import ErrorReport, Node, describe
@@ -39,9 +39,9 @@ def layer_schema(kind: str) -> Schema:
 class Planner:
     """Walks the model once, passing the shape along; goes on after a mistake without shapes."""
 
-    def __init__(self, report: ErrorReport, own: Mapping[str, Layer] | None = None) -> None:
+    def __init__(self, report: ErrorReport, own: Mapping[str, LayerSpec] | None = None) -> None:
         self.report = report
-        self.layers: dict[str, Layer] = {**LAYERS, **(own or {})}
+        self.layers: dict[str, LayerSpec] = {**LAYERS, **(own or {})}
         self.names: dict[str, Location] = {}
         self.count = 0
         self.trail: list[str] = []

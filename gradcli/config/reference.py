@@ -11,7 +11,7 @@ from gradcli.config import cautions
 from gradcli.config.containers import CONTAINERS
 from gradcli.config.fields import describe_type
 from gradcli.config.inits import INITS
-from gradcli.config.layer import Layer
+from gradcli.config.layer import LayerSpec
 from gradcli.config.layers import LAYERS
 from gradcli.config.losses import LOSSES
 from gradcli.config.optimizers import OPTIMIZERS
@@ -49,10 +49,10 @@ def _rows(table: Mapping[str, Callable[..., Any]]) -> Iterator[str]:
 
 def _layers() -> Iterator[str]:
     """The layers, with what goes into each."""
-    yield from ("| Layer | Takes | Keys | Meaning |", "|---|---|---|---|")
+    yield from ("| LayerSpec | Takes | Keys | Meaning |", "|---|---|---|---|")
     tables: Mapping[str, Callable[..., Any]] = {**LAYERS, **CONTAINERS}
     for name, make in tables.items():
-        takes = ", ".join(make.forms) if isinstance(make, Layer) else "anything"
+        takes = ", ".join(make.forms) if isinstance(make, LayerSpec) else "anything"
         yield f"| `{name}` | {takes} | {_keys(make)} | {_meaning(make)} |"
 
 

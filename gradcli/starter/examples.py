@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import Any, Literal
 
-from gradcli.config.layer import Layer
+from gradcli.config.layer import LayerSpec
 from gradcli.config.schema import schema_of
 from gradcli.config.sections import plain_value
 from gradcli.dataclass import dataclass
@@ -177,7 +177,7 @@ def of_layer(name: str) -> Example:
     )
     values = {**_LAYER_KEYS, **_BY_LAYER.get(name, {})}
     entries = ", ".join(f"{key}: {inline(values[key])}" for key in keys)
-    form = next(iter(row.forms)) if isinstance(row, Layer) else "anything"
+    form = next(iter(row.forms)) if isinstance(row, LayerSpec) else "anything"
     form = "images" if name == "groupnorm" else form
     form = "lines" if name in ("repeat", "residual", "transformer", "attention") else form
     before, behind = _AROUND[form]
