@@ -7,7 +7,7 @@ from typing import Any
 from gradcli.config.node import ErrorReport, Node
 from gradcli.config.planned import PlannedLayer
 from gradcli.config.planner import Planner
-from gradcli.config.signal import Signal
+from gradcli.config.tensor_spec import TensorSpec
 from gradcli.errors import ErrorGroup, Location
 
 PLACE = Location("layers")
@@ -23,7 +23,7 @@ def node(value: Any) -> Node:
     return Node(value, PLACE)
 
 
-def planned(signal: Signal, *layers: Any) -> list[PlannedLayer]:
+def planned(signal: TensorSpec, *layers: Any) -> list[PlannedLayer]:
     """The layers for what goes into the first.
 
     Raises:

@@ -11,7 +11,7 @@ from gradcli.config.modules import Parallel, Residual
 from gradcli.config.node import ErrorReport, Node
 from gradcli.config.planned import PlannedLayer, build, build_all, written_layers
 from gradcli.config.schema import Schema, schema_of
-from gradcli.config.signal import Signal, floats
+from gradcli.config.tensor_spec import TensorSpec, floats
 from gradcli.dataclass import dataclass
 from gradcli.engine import nn
 from gradcli.engine.kind import Count
@@ -41,7 +41,7 @@ CONTAINERS: dict[str, Callable[..., None]] = {
     "block": block,
 }
 
-Plan = Callable[[Node, Signal | None, str], tuple[list[PlannedLayer], Signal | None]]
+Plan = Callable[[Node, TensorSpec | None, str], tuple[list[PlannedLayer], TensorSpec | None]]
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Use:
     name: str
     fields: Node
     values: dict[str, Any] | None
-    signal: Signal | None
+    spec: TensorSpec | None
     index: str
     place: Location
     schema: Schema
@@ -60,19 +60,19 @@ class Use:
     def to_layer(
         self,
         overrides: dict[str, Any],
-        output: Signal,
+        output: TensorSpec,
         children: Sequence[PlannedLayer],
         make: Callable[[], nn.Module],
         parameters: int = 0,
     ) -> PlannedLayer:
         """This layer around its children; `overrides` replace some of its values."""
-        assert self.signal is not None and self.values is not None
+        assert self.spec is not None and self.values is not None
         return PlannedLayer(
             self.index,
             self.kind,
             self.name,
             {**self.values, **overrides},
-            self.signal,
+            self.spec,
             output,
             parameters + sum(child.parameters for child in children),
             make,
@@ -100,7 +100,7 @@ def _chain(use: Use, inside: Node, plan: Plan, report: ErrorReport) -> PlannedLa
     mistakes = len(report.errors)
     times = use.values["times"] if use.values and use.kind == "repeat" else 1
     layers: list[PlannedLayer] = []
-    end = use.signal
+    end = use.spec
     for turn in range(times):
         prefix = f"{use.index}.{turn}." if use.kind == "repeat" else f"{use.index}."
         more, end = plan(inside, end, prefix)
@@ -110,7 +110,7 @@ def _chain(use: Use, inside: Node, plan: Plan, report: ErrorReport) -> PlannedLa
             _say_where_used(new, use.values["of"], use.place)
         if new:
             return None
-    if use.values is None or use.signal is None or end is None:
+    if use.values is None or use.spec is None or end is None:
         return None
     fields = {"layers": written_layers(layers[: len(inside.list())])}
     return use.to_layer(fields, end, layers, lambda: build_all(layers))
@@ -118,12 +118,12 @@ def _chain(use: Use, inside: Node, plan: Plan, report: ErrorReport) -> PlannedLa
 
 def _residual(use: Use, inside: Node, plan: Plan, report: ErrorReport) -> PlannedLayer | None:
     mistakes = len(report.errors)
-    body, end = plan(inside, use.signal, f"{use.index}.")
+    body, end = plan(inside, use.spec, f"{use.index}.")
     shortcut = use.fields.map().get("shortcut")
     around = _way(use, "shortcut", shortcut, plan) if shortcut and shortcut.list() else None
-    if len(report.errors) > mistakes or use.values is None or use.signal is None or end is None:
+    if len(report.errors) > mistakes or use.values is None or use.spec is None or end is None:
         return None
-    start = around.output if around else use.signal
+    start = around.output if around else use.spec
     if end != start:
         what = f"its shortcut gives {start}" if around else f"the input is {start}"
         cure = "" if around else "; a shortcut of layers may change the input"
@@ -160,16 +160,16 @@ def _parallel(use: Use, inside: Node, plan: Plan, report: ErrorReport) -> Planne
 def _way(use: Use, title: str, node: Node, plan: Plan) -> PlannedLayer | None:
     """Plan one branch of a container as a block; without layers it passes its input on."""
     index = f"{use.index}.{title.split()[-1]}"
-    layers, end = plan(node, use.signal, f"{index}.")
-    if use.signal is None or end is None:
+    layers, end = plan(node, use.spec, f"{index}.")
+    if use.spec is None or end is None:
         return None
     values = {"layers": written_layers(layers), "of": title}
     place, schema = node.place, schema_of(block)
-    way = Use("block", "", node, values, use.signal, index, place, schema)
+    way = Use("block", "", node, values, use.spec, index, place, schema)
     return way.to_layer({}, end, layers, lambda: build_all(layers))
 
 
-def _sum(ends: Sequence[Signal]) -> Signal:
+def _sum(ends: Sequence[TensorSpec]) -> TensorSpec:
     for number, end in enumerate(ends):
         if end != ends[0]:
             raise ShapeError(
@@ -178,7 +178,7 @@ def _sum(ends: Sequence[Signal]) -> Signal:
     return ends[0]
 
 
-def _side_by_side(ends: Sequence[Signal], dim: int) -> Signal:
+def _side_by_side(ends: Sequence[TensorSpec], dim: int) -> TensorSpec:
     try:
         with engine.device("meta"):
             output = engine.cat([engine.empty(*end.shape) for end in ends], dim)

@@ -13,7 +13,7 @@ from gradcli.config.fields import Border, Factors, Padded, Shape, Sizes, Units, 
 from gradcli.config.layer import LayerSpec
 from gradcli.config.modules import GRU, LSTM, RNN
 from gradcli.config.row import passing_on
-from gradcli.config.signal import shape_text
+from gradcli.config.tensor_spec import shape_text
 from gradcli.engine import nn
 from gradcli.engine.kind import Count, Finite, Positive, Share
 from gradcli.engine.nn.self_attention import Activation, NormKind

@@ -48,7 +48,7 @@ from gradcli.config.sections import (
     settings,
     top,
 )
-from gradcli.config.signal import Signal
+from gradcli.config.tensor_spec import TensorSpec
 from gradcli.config.trust import Trust
 from gradcli.data import DATASETS, Facts, Source
 from gradcli.data.dataset import without_data
@@ -305,8 +305,8 @@ class _Loading:
             return None
         before = len(self.report.errors)
         vocab = facts.vocab if facts and facts.input_kind == "index" else None
-        signal = Signal(facts.input, vocab) if facts else None
-        layers, output = Planner(self.report, code.layers).plan(node, signal)
+        spec = TensorSpec(facts.input, vocab) if facts else None
+        layers, output = Planner(self.report, code.layers).plan(node, spec)
         if facts is None or output is None or len(self.report.errors) > before:
             return None
         lints(layers, self.report)

@@ -10,7 +10,7 @@ from gradcli.config import number_labels
 from gradcli.config.node import ErrorReport, Node
 from gradcli.config.planned import PlannedLayer
 from gradcli.config.sections import Choice
-from gradcli.config.signal import Signal
+from gradcli.config.tensor_spec import TensorSpec
 from gradcli.errors import ShapeError
 from gradcli.wording import quantity
 
@@ -38,7 +38,7 @@ def output_fits(
     loss: Choice,
     facts: Facts,
     layers: Sequence[PlannedLayer],
-    output: Signal,
+    output: TensorSpec,
     report: ErrorReport,
 ) -> None:
     """The model must end in one number a class and label, a binary label, or a value."""
@@ -60,10 +60,10 @@ def output_fits(
         return
     what = "target values" if kind == "values" else "classes"
     count = shape[-1] if shape else 1
-    has = f"the data has {count} {what}, so it must give {Signal(shape)}"
+    has = f"the data has {count} {what}, so it must give {TensorSpec(shape)}"
     notes: tuple[str, ...] = ()
     if kind == "labels" and binary:
-        has = f"'{loss.name}' takes one for the second of two classes, {Signal(shape)}"
+        has = f"'{loss.name}' takes one for the second of two classes, {TensorSpec(shape)}"
     elif kind == "labels" and len(output.shape) == len(shape):
         notes = ("write $data.classes instead of a number",)
     if len(output.shape) > len(shape):
@@ -85,7 +85,9 @@ def _or_last_step(layers: Sequence[PlannedLayer]) -> str:
     return f", or write last: true in layer {steps[-1].index}, {steps[-1].title}" if steps else ""
 
 
-def _attempt(root: Node, loss: Choice, facts: Facts, output: Signal, report: ErrorReport) -> None:
+def _attempt(
+    root: Node, loss: Choice, facts: Facts, output: TensorSpec, report: ErrorReport
+) -> None:
     """Try a loss of the user's own on such outputs."""
     if loss.instance.attempt is None:
         return

@@ -26,7 +26,7 @@ from gradcli.config.own_metric import OwnMetric
 from gradcli.config.own_sentence import one_sentence
 from gradcli.config.reader import MAX_BYTES
 from gradcli.config.row import typed_parameters
-from gradcli.config.signal import Signal
+from gradcli.config.tensor_spec import TensorSpec
 from gradcli.config.trust import Trust
 from gradcli.data import LoadedData, Source
 from gradcli.data.hashes import merged
@@ -172,7 +172,7 @@ class OwnLayer(LayerSpec):
         first = next(iter(parameters))
         self.following, self.leave = {first: FOLLOWING["sample"]}, (first, *LEFT_OUT)
 
-    def run(self, make: Make, x: Signal) -> Trial:
+    def run(self, make: Make, x: TensorSpec) -> Trial:
         """The layer made and run on two samples; of zeros where it asks for their values."""
         with one_sentence(self.path):
             try:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
 from gradcli.config.schema import Schema
-from gradcli.config.signal import Signal
+from gradcli.config.tensor_spec import TensorSpec
 from gradcli.dataclass import dataclass
 from gradcli.engine import nn
 from gradcli.engine.nn.hooks import recompute
@@ -31,8 +31,8 @@ class PlannedLayer:
     kind: str
     given_name: str
     fields: dict[str, Any]
-    input: Signal
-    output: Signal
+    input: TensorSpec
+    output: TensorSpec
     parameters: int
     make: Callable[[], nn.Module]
     place: Location

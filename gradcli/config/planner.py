@@ -15,7 +15,7 @@ from gradcli.config.merge import without
 from gradcli.config.node import ErrorReport, Node, describe
 from gradcli.config.planned import PlannedLayer
 from gradcli.config.schema import Schema, check, schema_of, suggestion
-from gradcli.config.signal import Signal
+from gradcli.config.tensor_spec import TensorSpec
 from gradcli.config.ties import Ties
 from gradcli.errors import ConfigError, GradcliError, Location, ShapeError
 from gradcli.wording import quantity
@@ -48,27 +48,29 @@ class Planner:
         self.ties = Ties()
         self.embed_std = 1.0  # where a layer does not say
 
-    def plan(self, node: Node, signal: Signal | None) -> tuple[list[PlannedLayer], Signal | None]:
+    def plan(
+        self, node: Node, spec: TensorSpec | None
+    ) -> tuple[list[PlannedLayer], TensorSpec | None]:
         """The layers of a model, and what leaves the last; None where a mistake hides it."""
         parts = [part for _, part in node.walk()]
         kinds = {key for part in parts for key in part.map()}
         kinds |= {item.value for part in parts for item in part.list() if type(item.value) is str}
         self.embed_std = 0.02 if ATTENDING & kinds else 1.0
-        return self._list(node, signal)
+        return self._list(node, spec)
 
     def _list(
-        self, node: Node, signal: Signal | None, above: str = ""
-    ) -> tuple[list[PlannedLayer], Signal | None]:
+        self, node: Node, spec: TensorSpec | None, above: str = ""
+    ) -> tuple[list[PlannedLayer], TensorSpec | None]:
         """The planned layers of a list, and the output of the last."""
         layers: list[PlannedLayer] = []
         for position, item in enumerate(node.list()):
-            layer = self._layer(item, signal, f"{above}{position}")
-            signal = layer.output if layer else None
+            layer = self._layer(item, spec, f"{above}{position}")
+            spec = layer.output if layer else None
             if layer:
                 layers.append(layer)
-        return layers, signal
+        return layers, spec
 
-    def _layer(self, node: Node, signal: Signal | None, index: str) -> PlannedLayer | None:
+    def _layer(self, node: Node, spec: TensorSpec | None, index: str) -> PlannedLayer | None:
         self.count += 1
         if self.count > MAX_LAYERS:
             raise ConfigError(f"a model has at most {MAX_LAYERS} layers", place=node.place)
@@ -84,7 +86,7 @@ class Planner:
         values = check(fields, schema, where, self.report)
         if values and kind == "embed" and values["std"] is None:
             values["std"] = self.embed_std
-        use = Use(kind, name, fields, values, signal, index, place, schema)
+        use = Use(kind, name, fields, values, spec, index, place, schema)
         if kind in CONTAINERS:
             try:
                 layer = contain(use, self._list, self.report)
@@ -93,23 +95,23 @@ class Planner:
             except ShapeError as error:
                 self._does_not_fit(error.message, kind, name, index, place)
                 return None
-        if values is None or signal is None:
+        if values is None or spec is None:
             return None
         try:
             return replace(self._leaf(use, inits), recompute=int(again))
         except GradcliError as error:
-            message, keys = self.layers[kind].explain(error.message, signal)
+            message, keys = self.layers[kind].explain(error.message, spec)
             places = [fields.map()[key].place for key in keys if key in fields.map()]
             self._does_not_fit(message, kind, name, index, (*places, place)[0])
             return None
 
     def _leaf(self, use: Use, inits: list[Filling]) -> PlannedLayer:
         """Plan a layer that holds no others, and try it on its input."""
-        assert use.values is not None and use.signal is not None
+        assert use.values is not None and use.spec is not None
         layer = self.layers[use.kind]
-        make = layer.maker(use.signal, use.values)
-        trial = layer.run(with_inits(make, inits), use.signal)
-        make, parameters = self.ties.tie(use.kind, use.name, use.values, use.signal, make, trial)
+        make = layer.maker(use.spec, use.values)
+        trial = layer.run(with_inits(make, inits), use.spec)
+        make, parameters = self.ties.tie(use.kind, use.name, use.values, use.spec, make, trial)
         keys: dict[str, Any] = {}
         if inits:
             if not parameters:

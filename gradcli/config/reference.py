@@ -49,7 +49,7 @@ def _rows(table: Mapping[str, Callable[..., Any]]) -> Iterator[str]:
 
 def _layers() -> Iterator[str]:
     """The layers, with what goes into each."""
-    yield from ("| LayerSpec | Takes | Keys | Meaning |", "|---|---|---|---|")
+    yield from ("| Layer | Takes | Keys | Meaning |", "|---|---|---|---|")
     tables: Mapping[str, Callable[..., Any]] = {**LAYERS, **CONTAINERS}
     for name, make in tables.items():
         takes = ", ".join(make.forms) if isinstance(make, LayerSpec) else "anything"

@@ -19,7 +19,7 @@ from gradcli.config import build, load, modules  # noqa: E402
 from gradcli.config.losses import LOSSES  # noqa: E402
 from gradcli.config.modules import Parallel, Residual  # noqa: E402
 from gradcli.config.planned import build as build_layer  # noqa: E402
-from gradcli.config.signal import Signal  # noqa: E402
+from gradcli.config.tensor_spec import TensorSpec  # noqa: E402
 from gradcli.engine import nn, optim  # noqa: E402
 from gradcli.engine.nn.hooks import recompute  # noqa: E402
 from gradcli.errors import ConfigError  # noqa: E402
@@ -210,7 +210,7 @@ def test_a_model_and_its_translation_agree(name: str) -> None:
     ],
 )
 def test_a_layer_has_the_options_of_pytorchs(layer: dict[str, Any], torch_layer: str) -> None:
-    [plan] = planned(Signal((4, 6, 8)), layer)
+    [plan] = planned(TensorSpec((4, 6, 8)), layer)
     model = nn.Sequential(build_layer(plan))
     theirs = torch_model.model(torch, job_of(model), model.state_dict())
     assert type(theirs[0]) is getattr(torch.nn, torch_layer)

@@ -10,7 +10,7 @@ import pytest
 from gradcli import engine
 from gradcli.config import build, load
 from gradcli.config.planner import LAYERS as LAYERS_BY_NAME
-from gradcli.config.signal import Signal
+from gradcli.config.tensor_spec import TensorSpec
 from gradcli.train.job import Job
 
 Write = Callable[..., Path]
@@ -98,8 +98,8 @@ def test_the_last_state_has_seen_the_whole_sequence(kind: str, bidirectional: bo
     layer = LAYERS_BY_NAME[kind]
     x = engine.randn(2, 5, 3)
     options = {"out": 4, "depth": 2, "bidirectional": bidirectional}
-    every = layer.maker(Signal((5, 3)), options)()
-    last = layer.maker(Signal((5, 3)), {**options, "last": True})()
+    every = layer.maker(TensorSpec((5, 3)), options)()
+    last = layer.maker(TensorSpec((5, 3)), {**options, "last": True})()
     last.load_state_dict(every.state_dict())
     states, end = every(x), last(x)
     assert end.shape == (2, 8 if bidirectional else 4)

@@ -17,7 +17,7 @@ from gradcli.config.layers import LAYERS
 from gradcli.config.load import Config
 from gradcli.config.planned import PlannedLayer, build_all
 from gradcli.config.planner import layer_schema
-from gradcli.config.signal import Signal
+from gradcli.config.tensor_spec import TensorSpec
 from gradcli.engine import nn
 from gradcli.engine.nn import activation
 from gradcli.engine.nn.generation import cache_obstacle, generate
@@ -29,10 +29,10 @@ TEXTS = [path for path in sorted((ROOT / "configs").rglob("*.yaml"))
          if "name: text" in path.read_text()]  # fmt: skip
 STEPS, VOCAB = 12, 7
 SIGNALS = [
-    Signal((STEPS,), VOCAB),
-    Signal((STEPS, 8)),
-    Signal((STEPS, 2, 4)),
-    Signal((STEPS, 4, 4)),
+    TensorSpec((STEPS,), VOCAB),
+    TensorSpec((STEPS, 8)),
+    TensorSpec((STEPS, 2, 4)),
+    TensorSpec((STEPS, 4, 4)),
 ]
 # A value for each key that some layer requires; a layer with another one fails until it is here.
 REQUIRED: dict[str, Any] = {
@@ -62,20 +62,20 @@ def uses(kind: str) -> Iterator[dict[str, Any]]:
             yield {**fields, name: value}
 
 
-def modules(kind: str) -> Iterator[tuple[Signal, dict[str, Any], nn.Module]]:
-    for signal in SIGNALS:
+def modules(kind: str) -> Iterator[tuple[TensorSpec, dict[str, Any], nn.Module]]:
+    for spec in SIGNALS:
         for fields in uses(kind):
             try:
-                [plan] = planning.planned(signal, {kind: fields})
+                [plan] = planning.planned(spec, {kind: fields})
             except ErrorGroup:
-                continue  # it takes no such signal
-            yield signal, fields, build_all([plan]).double().eval()
+                continue  # it takes no such spec
+            yield spec, fields, build_all([plan]).double().eval()
 
 
-def inputs(signal: Signal) -> engine.Tensor:
-    if signal.vocab:
-        return engine.randint(0, signal.vocab, (2, *signal.shape))
-    return engine.randn(2, *signal.shape, dtype=engine.float64)
+def inputs(spec: TensorSpec) -> engine.Tensor:
+    if spec.vocab:
+        return engine.randint(0, spec.vocab, (2, *spec.shape))
+    return engine.randn(2, *spec.shape, dtype=engine.float64)
 
 
 def difference(model: nn.Module, x: engine.Tensor, cut: tuple[int, ...]) -> float:
@@ -90,14 +90,14 @@ def difference(model: nn.Module, x: engine.Tensor, cut: tuple[int, ...]) -> floa
 def test_a_layer_is_the_same_in_portions_or_is_named(kind: str) -> None:
     engine.manual_seed(2)
     made = list(modules(kind))
-    assert made, "no signal of this test fits it"
-    for signal, fields, model in made:
+    assert made, "no spec of this test fits it"
+    for spec, fields, model in made:
         reason = cache_obstacle(model)
         if reason:
             assert reason.startswith("layer '0"), fields
         else:
             for cut in ((1,) * STEPS, (5, 1, 1, 5)):
-                assert difference(model, inputs(signal), cut) < 1e-12, fields
+                assert difference(model, inputs(spec), cut) < 1e-12, fields
 
 
 # Layers of lines and images: of a text they would treat each step's numbers as a line.
@@ -116,15 +116,15 @@ OF_LINES = {
 @pytest.mark.parametrize("kind", [kind for kind in LAYERS if kind not in OF_LINES])
 def test_a_layer_that_sees_no_later_steps_is_cached(kind: str) -> None:
     engine.manual_seed(2)
-    for signal, fields, model in modules(kind):
-        if signal.shape == (STEPS, 8) and cache_obstacle(model):
-            assert not looks_back_only(model, signal), fields
+    for spec, fields, model in modules(kind):
+        if spec.shape == (STEPS, 8) and cache_obstacle(model):
+            assert not looks_back_only(model, spec), fields
 
 
-def looks_back_only(model: nn.Module, signal: Signal) -> bool:
-    x = inputs(signal)
+def looks_back_only(model: nn.Module, spec: TensorSpec) -> bool:
+    x = inputs(spec)
     expected = model(x)
-    other = engine.cat([x[:, :5], inputs(signal)[:, 5:]], 1)
+    other = engine.cat([x[:, :5], inputs(spec)[:, 5:]], 1)
     y = model(other)
     return y.shape[1] == STEPS and y[:, :5].tolist() == expected[:, :5].tolist()
 

@@ -10,7 +10,7 @@ from planning import planned
 
 from gradcli import engine
 from gradcli.config.planned import build
-from gradcli.config.signal import Signal
+from gradcli.config.tensor_spec import TensorSpec
 from gradcli.errors import ErrorGroup, ShapeError
 
 FITTING: list[tuple[str, tuple[int, ...], dict[str, Any], tuple[int, ...], int]] = [
@@ -113,9 +113,9 @@ def test_the_plan_of_a_layer_is_what_it_does(
     output: tuple[int, ...],
     parameters: int,
 ) -> None:
-    [plan] = planned(Signal(shape), {kind: fields})
+    [plan] = planned(TensorSpec(shape), {kind: fields})
     module = build(plan)
-    assert plan.output == Signal(output)
+    assert plan.output == TensorSpec(output)
     assert module(engine.rand(2, *shape)).shape == (2, *output)
     assert plan.parameters == parameters
     assert sum(p.numel() for p in module.parameters()) == parameters
@@ -203,7 +203,7 @@ def test_the_keys_of_a_layer_reach_its_module() -> None:
         ("threshold", {"threshold": 0.5, "value": 0.1}),
         ("softcap", {"cap": 30.0}),
     ):
-        [plan] = planned(Signal((4,)), {kind: fields})
+        [plan] = planned(TensorSpec((4,)), {kind: fields})
         module = build(plan)
         assert {key: getattr(module, key) for key in fields} == fields
 
@@ -213,7 +213,7 @@ def test_a_layer_says_what_does_not_fit(
     kind: str, shape: tuple[int, ...], fields: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ErrorGroup) as caught:
-        planned(Signal(shape), {kind: fields})
+        planned(TensorSpec(shape), {kind: fields})
     [error] = caught.value.errors
     assert isinstance(error, ShapeError)
     assert re.match(f"layer 0, {kind}: .*{message}", error.message)
