@@ -8,7 +8,7 @@ from typing import Any
 
 from gradcli.config.fields import Layers
 from gradcli.config.merge import without
-from gradcli.config.node import MAX_VALUES, ErrorReport, Node, describe
+from gradcli.config.node import MAX_VALUES, ErrorReport, YamlNode, describe
 from gradcli.config.references import is_reference
 from gradcli.config.schema import check, schema_of, suggestion
 from gradcli.dataclass import dataclass
@@ -30,13 +30,13 @@ def form(
 
 @dataclass(frozen=True)
 class _Block:
-    layers: Node
-    params: Mapping[str, Node]
-    recompute: Node | None
+    layers: YamlNode
+    params: Mapping[str, YamlNode]
+    recompute: YamlNode | None
     size: int  # values in its layers
 
 
-def expand(root: Node, layers: Mapping[str, object], report: ErrorReport) -> Node:
+def expand(root: YamlNode, layers: Mapping[str, object], report: ErrorReport) -> YamlNode:
     """Remove `blocks:` from `root` and replace each use in `model:` by the block's layers."""
     node = root.map().get("blocks")
     if node is None:
@@ -50,7 +50,7 @@ def expand(root: Node, layers: Mapping[str, object], report: ErrorReport) -> Nod
 
 
 def _read_blocks(
-    node: Node, layers: Mapping[str, object], report: ErrorReport
+    node: YamlNode, layers: Mapping[str, object], report: ErrorReport
 ) -> dict[str, _Block]:
     """Read the valid blocks; report the others."""
     if not isinstance(node.value, dict) and not node.broken:
@@ -77,12 +77,12 @@ class _Expansion:
     report: ErrorReport
     values: int = 0
 
-    def inside(self, node: Node, trail: tuple[str, ...]) -> Node:
+    def inside(self, node: YamlNode, trail: tuple[str, ...]) -> YamlNode:
         """`node` with every use of a block in one of its lists replaced."""
         of_list = isinstance(node.value, list)
         return node.with_items(lambda item: (self._item if of_list else self.inside)(item, trail))
 
-    def _item(self, item: Node, trail: tuple[str, ...]) -> Node:
+    def _item(self, item: YamlNode, trail: tuple[str, ...]) -> YamlNode:
         use = _use(item)
         if use is None or use[0] not in self.blocks:
             return self.inside(item, trail)
@@ -97,17 +97,17 @@ class _Expansion:
             raise ConfigError(message, place=item.place)
         if not isinstance(arguments.value, dict) and block.params:
             first = next(iter(block.params))  # name: value, as for a layer
-            arguments = Node({first: arguments}, arguments.place, {first: arguments.place})
+            arguments = YamlNode({first: arguments}, arguments.place, {first: arguments.place})
         values = self._values(name, block, arguments)
         layers = self.inside(_fill(block.layers, values), (*trail, name))
-        fields = {"of": Node(name, item.place), "layers": layers}
+        fields = {"of": YamlNode(name, item.place), "layers": layers}
         if block.recompute:
             fields["recompute"] = block.recompute
         fields |= {key: arguments.map()[key] for key in _shared(block) if key in arguments.map()}
         place = item.keys.get(name, item.place)
-        return Node({"block": Node(fields, place)}, place, {"block": place})
+        return YamlNode({"block": YamlNode(fields, place)}, place, {"block": place})
 
-    def _values(self, name: str, block: _Block, arguments: Node) -> dict[str, Node]:
+    def _values(self, name: str, block: _Block, arguments: YamlNode) -> dict[str, YamlNode]:
         """The value of each parameter: from the use, or the default."""
         shared = _shared(block)
         explicit = {key: item for key, item in arguments.map().items() if key not in shared}
@@ -133,17 +133,17 @@ def _shared(block: _Block) -> list[str]:
     return ["name", *(["recompute"] if "recompute" not in block.params else [])]
 
 
-def _use(item: Node) -> tuple[str, Node] | None:
+def _use(item: YamlNode) -> tuple[str, YamlNode] | None:
     """Name and values of `name`, `name: value` or `name: {parameters}`."""
     if isinstance(item.value, str):
-        return item.value, Node({}, item.place)
+        return item.value, YamlNode({}, item.place)
     if len(item.map()) != 1:
         return None
     [(name, value)] = item.map().items()
     return name, value
 
 
-def _fill(node: Node, values: Mapping[str, Node]) -> Node:
+def _fill(node: YamlNode, values: Mapping[str, YamlNode]) -> YamlNode:
     """`node` with `$p` replaced by the value of the parameter p."""
     if is_reference(node):
         return values.get(str(node.value)[1:], node)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from gradcli import engine
 from gradcli.config.fields import Branches, Layers
 from gradcli.config.modules import Parallel, Residual
-from gradcli.config.node import ErrorReport, Node
+from gradcli.config.node import ErrorReport, YamlNode
 from gradcli.config.planned import PlannedLayer, build, build_all, written_layers
 from gradcli.config.schema import Schema, schema_of
 from gradcli.config.tensor_spec import TensorSpec, floats
@@ -41,7 +41,7 @@ CONTAINERS: dict[str, Callable[..., None]] = {
     "block": block,
 }
 
-Plan = Callable[[Node, TensorSpec | None, str], tuple[list[PlannedLayer], TensorSpec | None]]
+Plan = Callable[[YamlNode, TensorSpec | None, str], tuple[list[PlannedLayer], TensorSpec | None]]
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Use:
 
     kind: str
     name: str
-    fields: Node
+    fields: YamlNode
     values: dict[str, Any] | None
     spec: TensorSpec | None
     index: str
@@ -95,7 +95,7 @@ def contain(use: Use, plan: Plan, report: ErrorReport) -> PlannedLayer | None:
     return planner(use, inside, plan, report)
 
 
-def _chain(use: Use, inside: Node, plan: Plan, report: ErrorReport) -> PlannedLayer | None:
+def _chain(use: Use, inside: YamlNode, plan: Plan, report: ErrorReport) -> PlannedLayer | None:
     """Plan `repeat` and `block`."""
     mistakes = len(report.errors)
     times = use.values["times"] if use.values and use.kind == "repeat" else 1
@@ -116,7 +116,7 @@ def _chain(use: Use, inside: Node, plan: Plan, report: ErrorReport) -> PlannedLa
     return use.to_layer(fields, end, layers, lambda: build_all(layers))
 
 
-def _residual(use: Use, inside: Node, plan: Plan, report: ErrorReport) -> PlannedLayer | None:
+def _residual(use: Use, inside: YamlNode, plan: Plan, report: ErrorReport) -> PlannedLayer | None:
     mistakes = len(report.errors)
     body, end = plan(inside, use.spec, f"{use.index}.")
     shortcut = use.fields.map().get("shortcut")
@@ -139,7 +139,7 @@ def _residual(use: Use, inside: Node, plan: Plan, report: ErrorReport) -> Planne
     return use.to_layer(fields, end, [*body, *([around] if around else [])], make)
 
 
-def _parallel(use: Use, inside: Node, plan: Plan, report: ErrorReport) -> PlannedLayer | None:
+def _parallel(use: Use, inside: YamlNode, plan: Plan, report: ErrorReport) -> PlannedLayer | None:
     mistakes = len(report.errors)
     attempts = [
         _way(use, f"branch {number}", branch, plan) for number, branch in enumerate(inside.list())
@@ -157,7 +157,7 @@ def _parallel(use: Use, inside: Node, plan: Plan, report: ErrorReport) -> Planne
     )
 
 
-def _way(use: Use, title: str, node: Node, plan: Plan) -> PlannedLayer | None:
+def _way(use: Use, title: str, node: YamlNode, plan: Plan) -> PlannedLayer | None:
     """Plan one branch of a container as a block; without layers it passes its input on."""
     index = f"{use.index}.{title.split()[-1]}"
     layers, end = plan(node, use.spec, f"{index}.")

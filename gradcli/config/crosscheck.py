@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from gradcli.config.node import ErrorReport, Node, describe
+from gradcli.config.node import ErrorReport, YamlNode, describe
 from gradcli.config.planned import PlannedLayer
 from gradcli.config.schedules import ScheduleSpec, steps_of
 from gradcli.config.sections import Choice
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from gradcli.train.metrics import Metric
 
 
-def place_of(root: Node, *path: str) -> Location:
+def place_of(root: YamlNode, *path: str) -> Location:
     """The place of a key, or of the section where it is missing."""
     node, prefix = root.at(path[:-1])
     return node.keys.get(path[-1], node.place) if len(prefix) == len(path) - 1 else node.place
 
 
 def lengths(
-    root: Node,
+    root: YamlNode,
     settings: Settings,
     layers: Sequence[PlannedLayer],
     samples: int,
@@ -82,7 +82,7 @@ def _lone_sample(
         )
 
 
-def sampler_fits(root: Node, facts: Facts, loss: Choice, report: ErrorReport) -> None:
+def sampler_fits(root: YamlNode, facts: Facts, loss: Choice, report: ErrorReport) -> None:
     """Check that there are classes to draw from, and that the loss does not weigh them too."""
     place = place_of(root, "train", "sampler")
     if facts.classes is None or facts.target:
@@ -98,13 +98,15 @@ def sampler_fits(root: Node, facts: Facts, loss: Choice, report: ErrorReport) ->
         report.warn("W115", f"{message} make rare classes count more", place, caret="keep one")
 
 
-def schedule_fits(root: Node, schedule: Choice, total: int, report: ErrorReport) -> None:
+def schedule_fits(root: YamlNode, schedule: Choice, total: int, report: ErrorReport) -> None:
     """Check that the warm-up ends within the run and that milestones rise, in each part too."""
     if total:
         _plan_fits(root, "schedule", schedule.instance, total, report)
 
 
-def _plan_fits(root: Node, title: str, plan: ScheduleSpec, total: int, report: ErrorReport) -> None:
+def _plan_fits(
+    root: YamlNode, title: str, plan: ScheduleSpec, total: int, report: ErrorReport
+) -> None:
     warm = steps_of(plan.warmup, total)
     whole = "the whole run" if title == "schedule" else "that part of the run"
     if warm > total:
@@ -178,7 +180,7 @@ def _judges(name: str, metrics: Mapping[str, Metric]) -> str:
 
 
 def watched(
-    root: Node,
+    root: YamlNode,
     settings: Settings,
     expect: Sequence[Expectation],
     metrics: Mapping[str, Metric],
@@ -214,7 +216,7 @@ def parameters(layers: Sequence[PlannedLayer], place: Location, report: ErrorRep
         report.error("E109", "model: no layer has parameters, so there is nothing to train", place)
 
 
-def unused_vars(root: Node, references: set[str], report: ErrorReport) -> None:
+def unused_vars(root: YamlNode, references: set[str], report: ErrorReport) -> None:
     """Warn of variables that nothing references."""
     section = root.map().get("vars")
     for name, item in (section.map() if section else {}).items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradcli.config.crosscheck import place_of
-from gradcli.config.node import ErrorReport, Node
+from gradcli.config.node import ErrorReport, YamlNode
 from gradcli.data.split import parts_of
 from gradcli.errors import Location
 from gradcli.wording import quantity
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gradcli.data import Facts
 
 
-def lint(root: Node, facts: Facts, report: ErrorReport) -> None:
+def lint(root: YamlNode, facts: Facts, report: ErrorReport) -> None:
     """Warn of counts that look like percents or leave most samples, and of a series in disorder."""
     split = root.map()["data"].map().get("split")
     if facts.unused and split is not None:

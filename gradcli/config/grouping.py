@@ -8,7 +8,7 @@ from inspect import Parameter
 from typing import TYPE_CHECKING, Annotated, Any
 
 from gradcli.config.merge import full
-from gradcli.config.node import ErrorReport, Node, Path
+from gradcli.config.node import ErrorReport, Path, YamlNode
 from gradcli.config.optimizers import OPTIMIZERS
 from gradcli.config.row import REQUIRED, Row
 from gradcli.config.schema import check, schema_of
@@ -126,7 +126,7 @@ def hidden_matrices(model: nn.Module) -> set[str]:
     }
 
 
-def choose_optimizer(node: Node | None, report: ErrorReport) -> Choice | None:
+def choose_optimizer(node: YamlNode | None, report: ErrorReport) -> Choice | None:
     """Read the `optim:` section: the optimizer's keys and those of its groups."""
     if node is None or node.broken:
         return None
@@ -149,7 +149,7 @@ def choose_optimizer(node: Node | None, report: ErrorReport) -> Choice | None:
     return Choice(choice.name, {**choice.values, **explicit}, grouped)
 
 
-def _is_shared(key: str, section: Node) -> bool:
+def _is_shared(key: str, section: YamlNode) -> bool:
     """A key of every optimizer, or a word that is no key of this one and most like such a key."""
     shared = schema_of(grouping).hints
     name = section.map().get("name")
@@ -159,7 +159,7 @@ def _is_shared(key: str, section: Node) -> bool:
 
 
 def _groups(
-    node: Node | None, name: str, optimizer: Choice | None, report: ErrorReport
+    node: YamlNode | None, name: str, optimizer: Choice | None, report: ErrorReport
 ) -> list[dict[str, Any]] | None:
     """The keys that each group sets; None after an error, or if the optimizer is unknown."""
     if name not in GROUPS:
@@ -173,7 +173,7 @@ def _groups(
 
 
 def _group(
-    item: Node, where: str, name: str, optimizer: Choice | None, report: ErrorReport
+    item: YamlNode, where: str, name: str, optimizer: Choice | None, report: ErrorReport
 ) -> dict[str, Any] | None:
     """Check one group over the optimizer's own options."""
     values = check(item, schema_of(GROUPS[name]), f"{where}.", report, f"{where} ({name})")

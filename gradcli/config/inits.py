@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from gradcli.config.layer import Make
 from gradcli.config.merge import without
-from gradcli.config.node import ErrorReport, Node
+from gradcli.config.node import ErrorReport, YamlNode
 from gradcli.config.row import Row
 from gradcli.config.schema import check, schema_of
 from gradcli.config.sections import Choice, choose
@@ -75,7 +75,7 @@ def with_inits(make: Make, fillings: Sequence[Filling]) -> Make:
     return make_filled if fillings else make
 
 
-def read_inits(fields: Node, title: str, report: ErrorReport) -> tuple[list[Filling], Node]:
+def read_inits(fields: YamlNode, title: str, report: ErrorReport) -> tuple[list[Filling], YamlNode]:
     """Read a layer's `init:`, one or a list; return the fillings and the other fields."""
     value = fields.map().get("init")
     if value is None:
@@ -87,7 +87,7 @@ def read_inits(fields: Node, title: str, report: ErrorReport) -> tuple[list[Fill
     return [item for item in fillings if item is not None], without(fields, "init")
 
 
-def _filling(node: Node, title: str, report: ErrorReport) -> Filling | None:
+def _filling(node: YamlNode, title: str, report: ErrorReport) -> Filling | None:
     match = node.map().get("match")
     alone = replace(node, value={} if match is None else {"match": match})
     values = check(alone, schema_of(filling), f"{title}.", report)

@@ -28,7 +28,7 @@ from gradcli.config.losses import LOSSES
 from gradcli.config.memory import Memory, fitting
 from gradcli.config.merge import Reading, full, override
 from gradcli.config.metrics import choose_metrics, task_of, written_metrics
-from gradcli.config.node import MAX_VALUES, RUN_VALUES, ErrorReport, Node
+from gradcli.config.node import MAX_VALUES, RUN_VALUES, ErrorReport, YamlNode
 from gradcli.config.own_code import OwnCode
 from gradcli.config.planned import PlannedLayer, written_layers
 from gradcli.config.planner import Planner
@@ -107,7 +107,7 @@ class Config:
     pretrained: Pretrained | None
     lora: Lora | None
     root: Path
-    tree: Node
+    tree: YamlNode
     warnings: tuple[GradcliError, ...]
     memory: Memory | None = None
 
@@ -186,7 +186,9 @@ class _Loading:
         sections = root.map()
         loss = choose("loss", sections.get("loss"), {**LOSSES, **code.losses}, report)
         optim = choose_optimizer(sections.get("optim"), report)
-        schedule = choose_schedule(sections.get("schedule", Node("constant", root.place)), report)
+        schedule = choose_schedule(
+            sections.get("schedule", YamlNode("constant", root.place)), report
+        )
         train = settings(sections.get("train"), report)
         pretrained = self._pretrained(sections.get("pretrained"))
         lora = self._lora(sections.get("lora"))
@@ -243,7 +245,7 @@ class _Loading:
         config.resolved.update(_resolve(config, data[0].name))
         return config
 
-    def _pretrained(self, node: Node | None) -> Pretrained | None:
+    def _pretrained(self, node: YamlNode | None) -> Pretrained | None:
         """Where first weights come from; that must be there, unless the run has begun."""
         if node is None:
             return None
@@ -262,13 +264,13 @@ class _Loading:
             return None
         return replace(section, from_=str(file.resolve()))
 
-    def _lora(self, node: Node | None) -> Lora | None:
+    def _lora(self, node: YamlNode | None) -> Lora | None:
         if node is None:
             return None
         values = check(node, schema_of(Lora), "lora.", self.report)
         return None if values is None else Lora(**values)
 
-    def _version(self, root: Node) -> None:
+    def _version(self, root: YamlNode) -> None:
         node = root.map().get("gradcli")
         if node and type(node.value) is int and node.value != VERSION:
             self.report.error(
@@ -277,7 +279,7 @@ class _Loading:
                 node.place,
             )
 
-    def _data(self, root: Node, code: OwnCode) -> tuple[Choice, Facts] | None:
+    def _data(self, root: YamlNode, code: OwnCode) -> tuple[Choice, Facts] | None:
         """The data source with its paths, and what it says about itself."""
         node = root.map().get("data")
         table = ChainMap[str, Any](dict(code.datasets), DATASETS)
@@ -297,7 +299,7 @@ class _Loading:
         return Choice(choice.name, choice.values, source), facts
 
     def _model(
-        self, root: Node, facts: Facts | None, loss: Choice | None, code: OwnCode
+        self, root: YamlNode, facts: Facts | None, loss: Choice | None, code: OwnCode
     ) -> list[PlannedLayer] | None:
         """All layers, or None when one is wrong."""
         node = root.map().get("model")
@@ -319,7 +321,7 @@ class _Loading:
 
     def _together(
         self,
-        root: Node,
+        root: YamlNode,
         facts: Facts,
         train: Settings,
         layers: list[PlannedLayer] | None,
@@ -335,7 +337,7 @@ class _Loading:
         return steps
 
 
-def _spoken_of(section: Node, message: str) -> Location:
+def _spoken_of(section: YamlNode, message: str) -> Location:
     """Where the key stands that a message begins with, or the value that it quotes."""
     key = message.partition(" ")[0].rstrip(":")
     if key in section.keys:

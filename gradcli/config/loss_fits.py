@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gradcli.config import number_labels
-from gradcli.config.node import ErrorReport, Node
+from gradcli.config.node import ErrorReport, YamlNode
 from gradcli.config.planned import PlannedLayer
 from gradcli.config.sections import Choice
 from gradcli.config.tensor_spec import TensorSpec
@@ -34,7 +34,7 @@ def classes_of(facts: Facts) -> int | None:
 
 
 def output_fits(
-    root: Node,
+    root: YamlNode,
     loss: Choice,
     facts: Facts,
     layers: Sequence[PlannedLayer],
@@ -86,7 +86,7 @@ def _or_last_step(layers: Sequence[PlannedLayer]) -> str:
 
 
 def _attempt(
-    root: Node, loss: Choice, facts: Facts, output: TensorSpec, report: ErrorReport
+    root: YamlNode, loss: Choice, facts: Facts, output: TensorSpec, report: ErrorReport
 ) -> None:
     """Try a loss of the user's own on such outputs."""
     if loss.instance.attempt is None:
@@ -144,7 +144,7 @@ def _wrong_weights(loss: Choice, facts: Facts) -> tuple[str, str] | None:
     )
 
 
-def end_lint(root: Node, loss: Choice, last: PlannedLayer, report: ErrorReport) -> None:
+def end_lint(root: YamlNode, loss: Choice, last: PlannedLayer, report: ErrorReport) -> None:
     """A last layer that is allowed before this loss, and probably not meant."""
     twice = _TAKES_LOGITS.get(loss.name)
     if twice and last.kind in _PROBABILITIES:

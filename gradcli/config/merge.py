@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from gradcli.config.node import ErrorReport, Node, describe
+from gradcli.config.node import ErrorReport, YamlNode, describe
 from gradcli.config.reader import MAX_DEPTH, read_file, read_value, read_yaml, way_on
 from gradcli.errors import ConfigError, Location
 from gradcli.registry import did_you_mean
@@ -23,7 +23,9 @@ class Reading:
         self.report = report
         self.sources: list[tuple[Path, str]] = []
 
-    def file(self, path: Path, trail: tuple[Path, ...] = (), place: Location | None = None) -> Node:
+    def file(
+        self, path: Path, trail: tuple[Path, ...] = (), place: Location | None = None
+    ) -> YamlNode:
         """The config in `path` with everything it extends merged under it."""
         try:
             text = read_file(path)
@@ -52,14 +54,14 @@ class Reading:
             )
         return self._under(root, path, (*trail, identity))
 
-    def _under(self, root: Node, path: Path, trail: tuple[Path, ...]) -> Node:
+    def _under(self, root: YamlNode, path: Path, trail: tuple[Path, ...]) -> YamlNode:
         """`root` laid over the files that its `extends` names."""
         extends = root.map().get("extends")
         own = without(root, "extends")
         if extends is None:
             return own
         names = extends.list() if isinstance(extends.value, list) else [extends]
-        below: Node | None = None
+        below: YamlNode | None = None
         for name in names:
             if not isinstance(name.value, str) or not name.value:
                 self.report.error(
@@ -73,19 +75,21 @@ class Reading:
         return own if below is None else merge(below, own, self.report)
 
 
-def without(node: Node, key: str) -> Node:
+def without(node: YamlNode, key: str) -> YamlNode:
     """The map without one key."""
     return replace(node, value={name: item for name, item in node.map().items() if name != key})
 
 
-def full(node: Node) -> Node:
+def full(node: YamlNode) -> YamlNode:
     """A section that is a bare name, as a map: adamw -> {name: adamw}."""
     if not isinstance(node.value, str):
         return node
     return replace(node, value={"name": replace(node)}, keys={"name": node.place})
 
 
-def merge(below: Node, above: Node, report: ErrorReport, path: tuple[str, ...] = ()) -> Node:
+def merge(
+    below: YamlNode, above: YamlNode, report: ErrorReport, path: tuple[str, ...] = ()
+) -> YamlNode:
     """`above` over `below`: maps merge, lists and scalars replace, null takes the entry away."""
     if len(path) == 1 and path[0] in NAMED_SECTIONS:
         below, above = full(below), full(above)
@@ -103,19 +107,19 @@ def merge(below: Node, above: Node, report: ErrorReport, path: tuple[str, ...] =
             items[key] = merge(items[key], item, report, (*path, key))
         else:
             items[key] = item
-    return Node(items, above.place, keys, broken=below.broken or above.broken)
+    return YamlNode(items, above.place, keys, broken=below.broken or above.broken)
 
 
-def _renamed(below: Node, above: Node) -> bool:
+def _renamed(below: YamlNode, above: YamlNode) -> bool:
     old, new = below.map().get("name"), above.map().get("name")
     return new is not None and (old is None or old.value != new.value)
 
 
-def _edit_layers(model: Node, changes: Node, report: ErrorReport) -> Node:
+def _edit_layers(model: YamlNode, changes: YamlNode, report: ErrorReport) -> YamlNode:
     """Change the fields of the layers that `changes` names."""
     pending = dict(changes.map())
 
-    def edit(layer: Node) -> Node:
+    def edit(layer: YamlNode) -> YamlNode:
         layer = layer.with_items(edit)
         name = layer.map().get("name")
         if name is not None and isinstance(name.value, str) and name.value in pending:
@@ -135,14 +139,14 @@ def _edit_layers(model: Node, changes: Node, report: ErrorReport) -> Node:
     return edited
 
 
-def _merge_fields(fields: Node, change: Node, report: ErrorReport) -> Node:
+def _merge_fields(fields: YamlNode, change: YamlNode, report: ErrorReport) -> YamlNode:
     if not isinstance(change.value, dict):
         report.error("E104", f"a layer's fields are a map, got {describe(change)}", change.place)
         return fields
     return merge(fields, change, report)
 
 
-def layer_names(model: Node) -> list[str]:
+def layer_names(model: YamlNode) -> list[str]:
     """The names given to layers with `name:`."""
     names = [
         item.value
@@ -152,7 +156,7 @@ def layer_names(model: Node) -> list[str]:
     return sorted(set(names))
 
 
-def override(root: Node, texts: Sequence[str], report: ErrorReport) -> Node:
+def override(root: YamlNode, texts: Sequence[str], report: ErrorReport) -> YamlNode:
     """Apply the `-s KEY=VALUE` of the command line to `root`."""
     if len(texts) > MAX_OVERRIDES:
         count = f"{MAX_OVERRIDES} overrides, got {len(texts)}"
@@ -188,9 +192,11 @@ def override(root: Node, texts: Sequence[str], report: ErrorReport) -> Node:
     return root
 
 
-def _laid(root: Node, steps: list[str], value: Node, place: Location, report: ErrorReport) -> Node:
+def _laid(
+    root: YamlNode, steps: list[str], value: YamlNode, place: Location, report: ErrorReport
+) -> YamlNode:
     for depth, step in reversed(list(enumerate(steps))):
         if depth == 0 and step in NAMED_SECTIONS:
             value = full(value)
-        value = Node({step: value}, place, {step: place})
+        value = YamlNode({step: value}, place, {step: place})
     return merge(root, value, report)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.config.loss_fits import classes_of, target_kind
 from gradcli.config.merge import without
-from gradcli.config.node import ErrorReport, Node, describe
+from gradcli.config.node import ErrorReport, YamlNode, describe
 from gradcli.config.own_metric import Own
 from gradcli.config.schema import check, schema_of, suggestion
 from gradcli.config.sections import Choice, plain_value
@@ -35,7 +35,7 @@ def task_of(facts: Facts, source: Source | None) -> Task:
 
 
 def choose_metrics(
-    node: Node | None, task: Task | None, report: ErrorReport, own: Table | None = None
+    node: YamlNode | None, task: Task | None, report: ErrorReport, own: Table | None = None
 ) -> dict[str, Choice]:
     """Read the metrics, by the name of their figure."""
     table: Table = ChainMap[str, Any](dict(own or {}), METRICS)
@@ -100,8 +100,8 @@ def _in_full(name: str, metric: Choice) -> Any:
 
 
 def _kind_and_fields(
-    node: Node, table: Table, report: ErrorReport
-) -> tuple[str, Node, Location] | None:
+    node: YamlNode, table: Table, report: ErrorReport
+) -> tuple[str, YamlNode, Location] | None:
     """Read kind and keys of `name`, `name: value` or `name: {keys}`."""
     if node.broken or not isinstance(node.value, str | dict):
         return None  # the top level says so
@@ -127,10 +127,10 @@ def _kind_and_fields(
     if first is None:
         report.error("E104", f"metric {kind} takes no value, got {describe(value)}", value.place)
         return None
-    return kind, Node({first: value}, value.place, {first: value.place}), place
+    return kind, YamlNode({first: value}, value.place, {first: value.place}), place
 
 
-def _not_a_metric(node: Node, report: ErrorReport) -> None:
+def _not_a_metric(node: YamlNode, report: ErrorReport) -> None:
     keys = list(node.map())
     inner = ", ".join(f"{key}: ..." for key in keys[1:])
     report.error(
@@ -142,7 +142,7 @@ def _not_a_metric(node: Node, report: ErrorReport) -> None:
     )
 
 
-def _name(kind: str, fields: Node, report: ErrorReport) -> tuple[str, Node]:
+def _name(kind: str, fields: YamlNode, report: ErrorReport) -> tuple[str, YamlNode]:
     """What the figure is called, and the metric's keys without that."""
     node = fields.map().get("name")
     if node is None:

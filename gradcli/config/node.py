@@ -20,7 +20,7 @@ MAX_VALUES = 1 << 14  # of all files of a config together; what uses of blocks p
 
 
 @dataclass(frozen=True)
-class Node:
+class YamlNode:
     """One value of a YAML file: a scalar, a list of nodes or a map from text to nodes.
 
     Attributes:
@@ -31,30 +31,30 @@ class Node:
         broken: an error was reported for this value; nothing more is said about it.
     """
 
-    value: Scalar | list[Node] | dict[str, Node]
+    value: Scalar | list[YamlNode] | dict[str, YamlNode]
     place: Location
     keys: dict[str, Location] = field(default_factory=dict)
     quoted: bool = False
     broken: bool = False
 
-    def map(self) -> dict[str, Node]:
+    def map(self) -> dict[str, YamlNode]:
         """The entries of a map; of anything else, none."""
         return self.value if isinstance(self.value, dict) else {}
 
-    def list(self) -> list[Node]:
+    def list(self) -> list[YamlNode]:
         """The items of a list; of anything else, none."""
         return self.value if isinstance(self.value, list) else []
 
-    def entry(self) -> tuple[str, Node, Location] | None:
+    def entry(self) -> tuple[str, YamlNode, Location] | None:
         """Name, value and place of `name` or `name: value`; None for anything else."""
         if isinstance(self.value, str):
-            return self.value, Node({}, self.place), self.place
+            return self.value, YamlNode({}, self.place), self.place
         if len(self.map()) != 1:
             return None
         [(name, value)] = self.map().items()
         return name, value, self.keys[name]
 
-    def with_items(self, change: Callable[[Node], Node]) -> Node:
+    def with_items(self, change: Callable[[YamlNode], YamlNode]) -> YamlNode:
         """The same list or map with each item changed; of anything else, the same."""
         if isinstance(self.value, dict):
             entries = {key: change(item) for key, item in self.value.items()}
@@ -73,7 +73,7 @@ class Node:
             return [item.plain() for item in self.value]
         return self.value
 
-    def walk(self, path: Path = ()) -> Iterator[tuple[Path, Node]]:
+    def walk(self, path: Path = ()) -> Iterator[tuple[Path, YamlNode]]:
         """This node and all below it, each with its path."""
         yield path, self
         for key, item in self.map().items():
@@ -89,7 +89,7 @@ class Node:
                 return item.place
         return None
 
-    def at(self, path: Path) -> tuple[Node, Path]:
+    def at(self, path: Path) -> tuple[YamlNode, Path]:
         """The deepest existing node along `path`, and the part of the path that leads to it."""
         node, depth = self, 0
         for step in path:
@@ -144,7 +144,7 @@ class ErrorReport:
         self.warnings.append(ConfigError(message, code=code, place=place, caret=caret))
 
 
-def describe(node: Node) -> str:
+def describe(node: YamlNode) -> str:
     """What a reader of the file sees at this node, for 'got ...'."""
     value = node.value
     if value is None:

@@ -20,7 +20,7 @@ from typing import Any
 from gradcli import own
 from gradcli.config import neighbours
 from gradcli.config.layer import FOLLOWING, LEFT_OUT, LayerSpec, Make, Trial, run
-from gradcli.config.node import MAX_MISTAKES, ErrorReport, Node, describe
+from gradcli.config.node import MAX_MISTAKES, ErrorReport, YamlNode, describe
 from gradcli.config.own_loss import OwnLoss
 from gradcli.config.own_metric import OwnMetric
 from gradcli.config.own_sentence import one_sentence
@@ -54,7 +54,7 @@ class OwnCode:
 
 
 def read(
-    node: Node | None,
+    node: YamlNode | None,
     root: Path,
     reserved: Mapping[str, Collection[str]],
     report: ErrorReport,
@@ -80,7 +80,7 @@ def read(
 
 
 def _add(
-    code: OwnCode, item: Node, root: Path, reserved: Mapping[str, Collection[str]], trust: Trust
+    code: OwnCode, item: YamlNode, root: Path, reserved: Mapping[str, Collection[str]], trust: Trust
 ) -> None:
     if not isinstance(item.value, str) or not item.value.endswith(".py"):
         raise ConfigError(f"code names Python files, got {describe(item)}", code="E104")

@@ -12,7 +12,7 @@ from gradcli.config.inits import Filling, read_inits, with_inits
 from gradcli.config.layer import LayerSpec
 from gradcli.config.layers import LAYERS
 from gradcli.config.merge import without
-from gradcli.config.node import ErrorReport, Node, describe
+from gradcli.config.node import ErrorReport, YamlNode, describe
 from gradcli.config.planned import PlannedLayer
 from gradcli.config.schema import Schema, check, schema_of, suggestion
 from gradcli.config.tensor_spec import TensorSpec
@@ -49,7 +49,7 @@ class Planner:
         self.embed_std = 1.0  # where a layer does not say
 
     def plan(
-        self, node: Node, spec: TensorSpec | None
+        self, node: YamlNode, spec: TensorSpec | None
     ) -> tuple[list[PlannedLayer], TensorSpec | None]:
         """The layers of a model, and what leaves the last; None where a mistake hides it."""
         parts = [part for _, part in node.walk()]
@@ -59,7 +59,7 @@ class Planner:
         return self._list(node, spec)
 
     def _list(
-        self, node: Node, spec: TensorSpec | None, above: str = ""
+        self, node: YamlNode, spec: TensorSpec | None, above: str = ""
     ) -> tuple[list[PlannedLayer], TensorSpec | None]:
         """The planned layers of a list, and the output of the last."""
         layers: list[PlannedLayer] = []
@@ -70,7 +70,7 @@ class Planner:
                 layers.append(layer)
         return layers, spec
 
-    def _layer(self, node: Node, spec: TensorSpec | None, index: str) -> PlannedLayer | None:
+    def _layer(self, node: YamlNode, spec: TensorSpec | None, index: str) -> PlannedLayer | None:
         self.count += 1
         if self.count > MAX_LAYERS:
             raise ConfigError(f"a model has at most {MAX_LAYERS} layers", place=node.place)
@@ -126,7 +126,7 @@ class Planner:
     def _schema(self, kind: str) -> Schema:
         return schema_of(self.layers[kind]) if kind in self.layers else layer_schema(kind)
 
-    def _inits(self, kind: str, fields: Node, where: str) -> tuple[list[Filling], Node]:
+    def _inits(self, kind: str, fields: YamlNode, where: str) -> tuple[list[Filling], YamlNode]:
         """Read the layer's `init:` and return its other fields; a container has none.
 
         A layer of own code may use this key itself.
@@ -135,7 +135,7 @@ class Planner:
             return [], fields
         return read_inits(fields, where.rstrip(": "), self.report)
 
-    def _recompute(self, kind: str, fields: Node, where: str) -> tuple[bool, Node]:
+    def _recompute(self, kind: str, fields: YamlNode, where: str) -> tuple[bool, YamlNode]:
         """Whether the backward pass computes the layer again, and its other fields.
 
         A layer of own code may use this key itself.
@@ -155,7 +155,7 @@ class Planner:
         message = f"layer {index}, {title}: {problem}"
         self.report.errors.append(ShapeError(message, place=place, notes=before))
 
-    def _kind_and_fields(self, node: Node, index: str) -> tuple[str, Node, Location] | None:
+    def _kind_and_fields(self, node: YamlNode, index: str) -> tuple[str, YamlNode, Location] | None:
         """Read kind and fields of `name`, `name: value` or `name: {fields}`."""
         if node.broken:
             return None
@@ -175,9 +175,9 @@ class Planner:
         if first is None:
             self.report.error("E104", f"layer {index}: {kind} takes no value", value.place)
             return None
-        return kind, Node({first: value}, value.place, {first: value.place}), place
+        return kind, YamlNode({first: value}, value.place, {first: value.place}), place
 
-    def _not_a_layer(self, node: Node, index: str) -> None:
+    def _not_a_layer(self, node: YamlNode, index: str) -> None:
         keys = list(node.map())
         notes: tuple[str, ...] = ()
         if keys:
@@ -205,7 +205,7 @@ class Planner:
             notes=(f"layers: {', '.join(layers)}",),
         )
 
-    def _name(self, fields: Node, kind: str, index: str) -> tuple[str, Node]:
+    def _name(self, fields: YamlNode, kind: str, index: str) -> tuple[str, YamlNode]:
         """The layer's own name, and its other fields."""
         name = fields.map().get("name")
         if name is None:

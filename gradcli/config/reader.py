@@ -17,7 +17,7 @@ from typing import Any
 
 import yaml
 
-from gradcli.config.node import ErrorReport, Node, Scalar
+from gradcli.config.node import ErrorReport, Scalar, YamlNode
 from gradcli.errors import ConfigError, Location
 from gradcli.numerals import SMALLEST, becomes_zero
 from gradcli.registry import closest
@@ -112,7 +112,7 @@ def _near_files(path: Path) -> tuple[str, ...]:
     return (f"did you mean {path.parent / near}?",) if near else _yaml_files(path.parent)
 
 
-def read_yaml(text: str, file: str, report: ErrorReport) -> Node:
+def read_yaml(text: str, file: str, report: ErrorReport) -> YamlNode:
     """The one document in `text` as a Node.
 
     Syntax errors raise; errors that leave the rest readable go to `report`.
@@ -126,14 +126,14 @@ def read_yaml(text: str, file: str, report: ErrorReport) -> Node:
     return _read(text, place, report)
 
 
-def read_value(text: str, place: Location, report: ErrorReport) -> Node:
+def read_value(text: str, place: Location, report: ErrorReport) -> YamlNode:
     """The value of an override; everything in it stands at `place`."""
     if len(text) > MAX_BYTES:
         raise ConfigError(f"an override has at most {MAX_BYTES} characters", place=place)
     return _read(text, lambda line, column, width=1: place, report)
 
 
-def _read(text: str, place: Callable[..., Location], report: ErrorReport) -> Node:
+def _read(text: str, place: Callable[..., Location], report: ErrorReport) -> YamlNode:
     bad = _UNPRINTABLE.search(text)
     if bad:
         before = _LINE_END.split(text[: bad.start()])
@@ -183,12 +183,12 @@ class _Builder:
         self.report = report
         self.values = 0
 
-    def document(self) -> Node:
+    def document(self) -> YamlNode:
         """The only document of the stream."""
         next(self.events)  # the stream begins
         start = next(self.events)
         if isinstance(start, yaml.StreamEndEvent):
-            return Node(None, self.place(0, 0))
+            return YamlNode(None, self.place(0, 0))
         if start.version or start.tags:
             self._refuse(start, "YAML directives (%) are not allowed")
         root = self._node(next(self.events), 1)
@@ -202,7 +202,7 @@ class _Builder:
             )
         return root
 
-    def _node(self, event: Any, depth: int) -> Node:
+    def _node(self, event: Any, depth: int) -> YamlNode:
         if depth > MAX_DEPTH:
             raise ConfigError(
                 f"nested deeper than {MAX_DEPTH} levels", code="E105", place=self._at(event)
@@ -212,7 +212,7 @@ class _Builder:
             self.report.count(_COUNT_EVERY, self._at(event))
         if isinstance(event, yaml.AliasEvent):
             self._refuse(event, "YAML aliases (*) are not allowed; write $a.b, or use vars:")
-            return Node(None, self._at(event), broken=True)
+            return YamlNode(None, self._at(event), broken=True)
         broken = self._refuse_marks(event)
         if isinstance(event, yaml.ScalarEvent):
             return self._scalar(event, broken)
@@ -228,24 +228,24 @@ class _Builder:
             self._refuse(event, f"YAML tags are not allowed (here: {event.tag})")
         return bool(event.anchor or event.tag)
 
-    def _scalar(self, event: yaml.ScalarEvent, broken: bool) -> Node:
+    def _scalar(self, event: yaml.ScalarEvent, broken: bool) -> YamlNode:
         place = self._at(event)
         if not event.implicit[0]:
-            return Node(event.value, place, quoted=True, broken=broken)
+            return YamlNode(event.value, place, quoted=True, broken=broken)
         try:
-            return Node(_plain_value(event.value), place, broken=broken)
+            return YamlNode(_plain_value(event.value), place, broken=broken)
         except ValueError as error:
             self.report.error("E104", str(error), place)
-            return Node(None, place, broken=True)
+            return YamlNode(None, place, broken=True)
 
-    def _sequence(self, start: yaml.Event, depth: int, broken: bool) -> Node:
+    def _sequence(self, start: yaml.Event, depth: int, broken: bool) -> YamlNode:
         items = []
         while not isinstance(event := next(self.events), yaml.SequenceEndEvent):
             items.append(self._node(event, depth + 1))
-        return Node(items, self._span(start, event), broken=broken)
+        return YamlNode(items, self._span(start, event), broken=broken)
 
-    def _mapping(self, start: yaml.Event, depth: int, broken: bool) -> Node:
-        items: dict[str, Node] = {}
+    def _mapping(self, start: yaml.Event, depth: int, broken: bool) -> YamlNode:
+        items: dict[str, YamlNode] = {}
         keys: dict[str, Location] = {}
         while not isinstance(event := next(self.events), yaml.MappingEndEvent):
             key_place = self._at(event)
@@ -257,7 +257,7 @@ class _Builder:
                 self._duplicate(key, keys[key], key_place)
                 continue
             items[key], keys[key] = item, key_place
-        return Node(items, self._span(start, event), keys, broken=broken)
+        return YamlNode(items, self._span(start, event), keys, broken=broken)
 
     def _key(self, event: yaml.Event, depth: int) -> str | None:
         if not isinstance(event, yaml.ScalarEvent):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradcli.config.crosscheck import place_of
-from gradcli.config.node import ErrorReport, Node
+from gradcli.config.node import ErrorReport, YamlNode
 from gradcli.train.job import Settings
 from gradcli.train.spelling import unit_of
 
@@ -14,7 +14,11 @@ if TYPE_CHECKING:
 
 
 def prompt_fits(
-    root: Node, settings: Settings, source: Source | None, facts: Facts | None, report: ErrorReport
+    root: YamlNode,
+    settings: Settings,
+    source: Source | None,
+    facts: Facts | None,
+    report: ErrorReport,
 ) -> None:
     """Check that the data is text and that its vocabulary has the prompt's characters."""
     if settings.sample is None or facts is None:

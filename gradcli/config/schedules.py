@@ -7,7 +7,7 @@ from typing import Annotated, Any, cast
 
 from gradcli.config.fields import NOT_EMPTY, StepsOrPercent
 from gradcli.config.merge import full
-from gradcli.config.node import ErrorReport, Node
+from gradcli.config.node import ErrorReport, YamlNode
 from gradcli.config.row import REQUIRED, Row
 from gradcli.config.schema import schema_of
 from gradcli.config.sections import Choice, choose
@@ -146,7 +146,7 @@ SCHEDULES: dict[str, Callable[..., ScheduleSpec]] = {
 }
 
 
-def choose_schedule(node: Node, report: ErrorReport) -> Choice | None:
+def choose_schedule(node: YamlNode, report: ErrorReport) -> Choice | None:
     """Read the `schedule:` section, the parts of a sequence first: their errors have places."""
     section = full(node)
     name = section.map().get("name")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from gradcli.config.fields import describe_type, in_yaml
 from gradcli.config.fitting import Doubtful, fitting
-from gradcli.config.node import ErrorReport, Node, Path, describe
+from gradcli.config.node import ErrorReport, Path, YamlNode, describe
 from gradcli.config.row import Row
 from gradcli.dataclass import dataclass
 from gradcli.registry import closest, did_you_mean
@@ -162,7 +162,7 @@ def schema_of(make: Callable[..., Any]) -> Schema:
 
 
 def check(
-    node: Node,
+    node: YamlNode,
     schema: Schema,
     where: str,
     report: ErrorReport,
@@ -188,7 +188,7 @@ def check(
 class _Mistake:
     """Says one of pydantic's findings in our words, at its place."""
 
-    node: Node
+    node: YamlNode
     schema: Schema
     where: str
     report: ErrorReport
@@ -263,7 +263,7 @@ def dataclass_in(hint: Any) -> type | None:
     return next(filter(None, map(dataclass_in, get_args(hint))), None)
 
 
-def _hint(node: Node, wants: str) -> str:
+def _hint(node: YamlNode, wants: str) -> str:
     """A way out for text that looks like something else, and for a share that is no percent."""
     if isinstance(node.value, float) and 0 < node.value <= 1 and "%" in wants:
         return f"write {100 * node.value:.12g}%"

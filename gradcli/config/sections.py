@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from gradcli.config.fields import NOT_EMPTY, matching
 from gradcli.config.merge import full, without
-from gradcli.config.node import ErrorReport, Node, describe
+from gradcli.config.node import ErrorReport, YamlNode, describe
 from gradcli.config.schema import check, schema_of, suggestion
 from gradcli.config.selection import Patterns
 from gradcli.dataclass import dataclass
@@ -138,7 +138,10 @@ def plain_value(value: Any) -> Any:
 
 
 def choose(
-    section: str, node: Node | None, table: Mapping[str, Callable[..., Any]], report: ErrorReport
+    section: str,
+    node: YamlNode | None,
+    table: Mapping[str, Callable[..., Any]],
+    report: ErrorReport,
 ) -> Choice | None:
     """Build the entry of `table` that a section names, with the section's values."""
     if node is None or node.broken:
@@ -175,7 +178,11 @@ def choose(
 
 
 def _nameless(
-    section: str, node: Node, name: Node | None, table: Mapping[str, Any], report: ErrorReport
+    section: str,
+    node: YamlNode,
+    name: YamlNode | None,
+    table: Mapping[str, Any],
+    report: ErrorReport,
 ) -> None:
     value = describe(name or node)
     if name is None and isinstance(node.value, dict):
@@ -188,7 +195,7 @@ def _nameless(
     )
 
 
-def settings(node: Node | None, report: ErrorReport) -> Settings | None:
+def settings(node: YamlNode | None, report: ErrorReport) -> Settings | None:
     """The `train:` section."""
     if node is None or node.broken:
         return None
@@ -217,7 +224,7 @@ def settings(node: Node | None, report: ErrorReport) -> Settings | None:
 _BOUND = re.compile(r"\s*(>=|<=|>|<)\s*([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*")
 
 
-def expectations(node: Node | None, report: ErrorReport) -> tuple[Expectation, ...]:
+def expectations(node: YamlNode | None, report: ErrorReport) -> tuple[Expectation, ...]:
     """Read the `expect:` map: `{val.accuracy: ">= 0.975"}`."""
     result = []
     for metric, item in (node.map() if node else {}).items():

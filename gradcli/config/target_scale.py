@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gradcli.config.crosscheck import place_of
-from gradcli.config.node import ErrorReport, Node
+from gradcli.config.node import ErrorReport, YamlNode
 from gradcli.config.planned import PlannedLayer
 from gradcli.config.sections import Choice
 from gradcli.data.targets import ScaledTargets, TargetScale
@@ -29,7 +29,7 @@ RESHAPING = frozenset({"flatten", "reshape", "dropout", "identity"})
 
 
 def with_scale(
-    root: Node,
+    root: YamlNode,
     source: Source,
     facts: Facts,
     loss: Choice,
@@ -77,7 +77,7 @@ def _end(layers: Sequence[PlannedLayer]) -> PlannedLayer | None:
     return next((leaf for leaf in leaves if leaf.kind not in RESHAPING), None)
 
 
-def _threshold_lint(root: Node, loss: Choice, report: ErrorReport) -> None:
+def _threshold_lint(root: YamlNode, loss: Choice, report: ErrorReport) -> None:
     """Warn of a threshold of the loss, which applies to the scaled targets."""
     section = root.map()["loss"]
     key = next((key for key in ("delta", "beta") if key in section.map()), None)
@@ -91,7 +91,7 @@ def _threshold_lint(root: Node, loss: Choice, report: ErrorReport) -> None:
 
 
 def figures_lint(
-    root: Node,
+    root: YamlNode,
     source: object,
     train: Settings,
     expect: Sequence[Expectation],
