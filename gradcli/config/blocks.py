@@ -29,7 +29,7 @@ def form(
 
 
 @dataclass(frozen=True)
-class _Block:
+class _BlockSpec:
     layers: YamlNode
     params: Mapping[str, YamlNode]
     recompute: YamlNode | None
@@ -51,7 +51,7 @@ def expand(root: YamlNode, layers: Mapping[str, object], report: ErrorReport) ->
 
 def _read_blocks(
     node: YamlNode, layers: Mapping[str, object], report: ErrorReport
-) -> dict[str, _Block]:
+) -> dict[str, _BlockSpec]:
     """Read the valid blocks; report the others."""
     if not isinstance(node.value, dict) and not node.broken:
         report.error(
@@ -65,7 +65,7 @@ def _read_blocks(
             keys = body.map()
             params = keys["params"].map() if "params" in keys else {}
             size = sum(1 for _ in keys["layers"].walk())
-            blocks[name] = _Block(keys["layers"], params, keys.get("recompute"), size)
+            blocks[name] = _BlockSpec(keys["layers"], params, keys.get("recompute"), size)
     return blocks
 
 
@@ -73,7 +73,7 @@ def _read_blocks(
 class _Expansion:
     """Counts what it puts in, so that blocks of blocks of blocks come to an end."""
 
-    blocks: Mapping[str, _Block]
+    blocks: Mapping[str, _BlockSpec]
     report: ErrorReport
     values: int = 0
 
@@ -107,7 +107,7 @@ class _Expansion:
         place = item.keys.get(name, item.place)
         return YamlNode({"block": YamlNode(fields, place)}, place, {"block": place})
 
-    def _values(self, name: str, block: _Block, arguments: YamlNode) -> dict[str, YamlNode]:
+    def _values(self, name: str, block: _BlockSpec, arguments: YamlNode) -> dict[str, YamlNode]:
         """The value of each parameter: from the use, or the default."""
         shared = _shared(block)
         explicit = {key: item for key, item in arguments.map().items() if key not in shared}
@@ -128,7 +128,7 @@ class _Expansion:
         return values
 
 
-def _shared(block: _Block) -> list[str]:
+def _shared(block: _BlockSpec) -> list[str]:
     """The keys of a use that are not its block's parameters."""
     return ["name", *(["recompute"] if "recompute" not in block.params else [])]
 

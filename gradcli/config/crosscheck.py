@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from gradcli.config.node import ErrorReport, YamlNode, describe
 from gradcli.config.planned import PlannedLayer
 from gradcli.config.schedules import ScheduleSpec, steps_of
-from gradcli.config.sections import Choice
+from gradcli.config.sections import NamedSection
 from gradcli.errors import ConfigError, Location
 from gradcli.registry import closest
-from gradcli.train.job import Expectation, Settings, steps_per_epoch, total_steps
+from gradcli.train.job import Expectation, TrainSettings, steps_per_epoch, total_steps
 from gradcli.train.metrics import direction_of
 from gradcli.wording import quantity
 
@@ -31,7 +31,7 @@ def place_of(root: YamlNode, *path: str) -> Location:
 
 def lengths(
     root: YamlNode,
-    settings: Settings,
+    settings: TrainSettings,
     layers: Sequence[PlannedLayer],
     samples: int,
     report: ErrorReport,
@@ -57,7 +57,7 @@ def lengths(
 
 
 def _lone_sample(
-    settings: Settings,
+    settings: TrainSettings,
     layers: Sequence[PlannedLayer],
     samples: int,
     place: Location,
@@ -82,7 +82,7 @@ def _lone_sample(
         )
 
 
-def sampler_fits(root: YamlNode, facts: Facts, loss: Choice, report: ErrorReport) -> None:
+def sampler_fits(root: YamlNode, facts: Facts, loss: NamedSection, report: ErrorReport) -> None:
     """Check that there are classes to draw from, and that the loss does not weigh them too."""
     place = place_of(root, "train", "sampler")
     if facts.classes is None or facts.target:
@@ -98,7 +98,7 @@ def sampler_fits(root: YamlNode, facts: Facts, loss: Choice, report: ErrorReport
         report.warn("W115", f"{message} make rare classes count more", place, caret="keep one")
 
 
-def schedule_fits(root: YamlNode, schedule: Choice, total: int, report: ErrorReport) -> None:
+def schedule_fits(root: YamlNode, schedule: NamedSection, total: int, report: ErrorReport) -> None:
     """Check that the warm-up ends within the run and that milestones rise, in each part too."""
     if total:
         _plan_fits(root, "schedule", schedule.instance, total, report)
@@ -181,7 +181,7 @@ def _judges(name: str, metrics: Mapping[str, Metric]) -> str:
 
 def watched(
     root: YamlNode,
-    settings: Settings,
+    settings: TrainSettings,
     expect: Sequence[Expectation],
     metrics: Mapping[str, Metric],
     facts: Facts,

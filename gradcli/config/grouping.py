@@ -12,7 +12,7 @@ from gradcli.config.node import ErrorReport, Path, YamlNode
 from gradcli.config.optimizers import OPTIMIZERS
 from gradcli.config.row import REQUIRED, Row
 from gradcli.config.schema import check, schema_of
-from gradcli.config.sections import Choice, choose
+from gradcli.config.sections import NamedSection, choose
 from gradcli.config.selection import Patterns, Some, select
 from gradcli.dataclass import dataclass
 from gradcli.engine import nn
@@ -126,7 +126,7 @@ def hidden_matrices(model: nn.Module) -> set[str]:
     }
 
 
-def choose_optimizer(node: YamlNode | None, report: ErrorReport) -> Choice | None:
+def choose_optimizer(node: YamlNode | None, report: ErrorReport) -> NamedSection | None:
     """Read the `optim:` section: the optimizer's keys and those of its groups."""
     if node is None or node.broken:
         return None
@@ -146,7 +146,7 @@ def choose_optimizer(node: YamlNode | None, report: ErrorReport) -> Choice | Non
     grouped = Grouped(choice.instance, values["no_decay"], groups, apart)
     options = {"no_decay": values["no_decay"], "groups": groups}
     explicit = {key: value for key, value in options.items() if key in shared}
-    return Choice(choice.name, {**choice.values, **explicit}, grouped)
+    return NamedSection(choice.name, {**choice.values, **explicit}, grouped)
 
 
 def _is_shared(key: str, section: YamlNode) -> bool:
@@ -159,7 +159,7 @@ def _is_shared(key: str, section: YamlNode) -> bool:
 
 
 def _groups(
-    node: YamlNode | None, name: str, optimizer: Choice | None, report: ErrorReport
+    node: YamlNode | None, name: str, optimizer: NamedSection | None, report: ErrorReport
 ) -> list[dict[str, Any]] | None:
     """The keys that each group sets; None after an error, or if the optimizer is unknown."""
     if name not in GROUPS:
@@ -173,7 +173,7 @@ def _groups(
 
 
 def _group(
-    item: YamlNode, where: str, name: str, optimizer: Choice | None, report: ErrorReport
+    item: YamlNode, where: str, name: str, optimizer: NamedSection | None, report: ErrorReport
 ) -> dict[str, Any] | None:
     """Check one group over the optimizer's own options."""
     values = check(item, schema_of(GROUPS[name]), f"{where}.", report, f"{where} ({name})")

@@ -11,7 +11,7 @@ from gradcli.config.merge import without
 from gradcli.config.node import ErrorReport, YamlNode
 from gradcli.config.row import Row
 from gradcli.config.schema import check, schema_of
-from gradcli.config.sections import Choice, choose
+from gradcli.config.sections import NamedSection, choose
 from gradcli.config.selection import Some, select
 from gradcli.dataclass import dataclass
 from gradcli.engine import nn, zeros
@@ -47,7 +47,7 @@ def filling(match: Some | None = None) -> None:
 class Filling:
     """What fills a layer's weights, its parameters of two or more dimensions, or some of them."""
 
-    init: Choice
+    init: NamedSection
     match: Sequence[str] | None
 
     def fill(self, module: nn.Module) -> None:

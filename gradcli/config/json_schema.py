@@ -18,7 +18,7 @@ from gradcli.config.schedules import SCHEDULES
 from gradcli.config.schema import Schema, schema_of
 from gradcli.config.sections import Pretrained, top
 from gradcli.data import DATASETS
-from gradcli.train.job import Settings
+from gradcli.train.job import TrainSettings
 from gradcli.train.metrics import METRICS
 
 Json = dict[str, Any]
@@ -38,7 +38,7 @@ def json_schema() -> Json:
         "loss": _or_own(LOSSES, definitions),
         "optim": _optim(definitions),
         "schedule": _choice(SCHEDULES, definitions),
-        "train": _map(schema_of(Settings), definitions),
+        "train": _map(schema_of(TrainSettings), definitions),
         "pretrained": _map(schema_of(Pretrained), definitions),
         "lora": _map(schema_of(Lora), definitions),
         "model": {"anyOf": [_layer_list(), {"type": "object"}]},

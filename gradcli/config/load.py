@@ -25,7 +25,7 @@ from gradcli.config.layers import LAYERS
 from gradcli.config.lints import lints
 from gradcli.config.lora import Lora
 from gradcli.config.losses import LOSSES
-from gradcli.config.memory import Memory, fitting
+from gradcli.config.memory import TrainingMemory, fitting
 from gradcli.config.merge import Reading, full, override
 from gradcli.config.metrics import choose_metrics, task_of, written_metrics
 from gradcli.config.node import MAX_VALUES, RUN_VALUES, ErrorReport, YamlNode
@@ -40,7 +40,7 @@ from gradcli.config.schema import check, schema_of
 from gradcli.config.sections import (
     ELSEWHERE,
     VERSION,
-    Choice,
+    NamedSection,
     Pretrained,
     choose,
     expectations,
@@ -55,7 +55,7 @@ from gradcli.data.dataset import without_data
 from gradcli.dataclass import dataclass
 from gradcli.errors import ErrorGroup, GradcliError, Location
 from gradcli.train import pretrained
-from gradcli.train.job import Expectation, Settings, logged_every
+from gradcli.train.job import Expectation, TrainSettings, logged_every
 from gradcli.train.metrics import METRICS
 
 UNKNOWN = "E102"  # of errors: a name that no table has
@@ -92,11 +92,11 @@ class Config:
     data: Source
     facts: Facts
     model: tuple[PlannedLayer, ...]
-    loss: Choice
-    metrics: Mapping[str, Choice]
-    optim: Choice
-    schedule: Choice
-    train: Settings
+    loss: NamedSection
+    metrics: Mapping[str, NamedSection]
+    optim: NamedSection
+    schedule: NamedSection
+    train: TrainSettings
     expect: tuple[Expectation, ...]
     steps: int
     resolved: dict[str, Any]
@@ -109,7 +109,7 @@ class Config:
     root: Path
     tree: YamlNode
     warnings: tuple[GradcliError, ...]
-    memory: Memory | None = None
+    memory: TrainingMemory | None = None
 
 
 def load(
@@ -279,7 +279,7 @@ class _Loading:
                 node.place,
             )
 
-    def _data(self, root: YamlNode, code: OwnCode) -> tuple[Choice, Facts] | None:
+    def _data(self, root: YamlNode, code: OwnCode) -> tuple[NamedSection, Facts] | None:
         """The data source with its paths, and what it says about itself."""
         node = root.map().get("data")
         table = ChainMap[str, Any](dict(code.datasets), DATASETS)
@@ -288,7 +288,7 @@ class _Loading:
             return None
         if self.facts is not None:
             source = without_data(choice.instance, self.path.parent)
-            return Choice(choice.name, choice.values, source), self.facts
+            return NamedSection(choice.name, choice.values, source), self.facts
         try:
             source = choice.instance.locate(self.path.parent)
             facts = source.facts()
@@ -296,10 +296,10 @@ class _Loading:
             error.place = error.place or _spoken_of(full(node), error.message)
             self.report.errors.append(error)
             return None
-        return Choice(choice.name, choice.values, source), facts
+        return NamedSection(choice.name, choice.values, source), facts
 
     def _model(
-        self, root: YamlNode, facts: Facts | None, loss: Choice | None, code: OwnCode
+        self, root: YamlNode, facts: Facts | None, loss: NamedSection | None, code: OwnCode
     ) -> list[PlannedLayer] | None:
         """All layers, or None when one is wrong."""
         node = root.map().get("model")
@@ -323,10 +323,10 @@ class _Loading:
         self,
         root: YamlNode,
         facts: Facts,
-        train: Settings,
+        train: TrainSettings,
         layers: list[PlannedLayer] | None,
-        schedule: Choice,
-        loss: Choice | None,
+        schedule: NamedSection,
+        loss: NamedSection | None,
     ) -> int | None:
         if loss and train.sampler is not None:
             crosscheck.sampler_fits(root, facts, loss, self.report)

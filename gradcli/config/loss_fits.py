@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from gradcli.config import number_labels
 from gradcli.config.node import ErrorReport, YamlNode
 from gradcli.config.planned import PlannedLayer
-from gradcli.config.sections import Choice
+from gradcli.config.sections import NamedSection
 from gradcli.config.tensor_spec import TensorSpec
 from gradcli.errors import ShapeError
 from gradcli.wording import quantity
@@ -35,7 +35,7 @@ def classes_of(facts: Facts) -> int | None:
 
 def output_fits(
     root: YamlNode,
-    loss: Choice,
+    loss: NamedSection,
     facts: Facts,
     layers: Sequence[PlannedLayer],
     output: TensorSpec,
@@ -86,7 +86,7 @@ def _or_last_step(layers: Sequence[PlannedLayer]) -> str:
 
 
 def _attempt(
-    root: YamlNode, loss: Choice, facts: Facts, output: TensorSpec, report: ErrorReport
+    root: YamlNode, loss: NamedSection, facts: Facts, output: TensorSpec, report: ErrorReport
 ) -> None:
     """Try a loss of the user's own on such outputs."""
     if loss.instance.attempt is None:
@@ -101,7 +101,7 @@ def _attempt(
         report.errors.append(error)
 
 
-def _wrong_kind(loss: Choice, facts: Facts) -> tuple[str, str] | None:
+def _wrong_kind(loss: NamedSection, facts: Facts) -> tuple[str, str] | None:
     """A loss for other targets than the data has, and the cure."""
     kind, classes = target_kind(facts), classes_of(facts)
     if kind not in loss.instance.targets:
@@ -127,7 +127,7 @@ def _wrong_kind(loss: Choice, facts: Facts) -> tuple[str, str] | None:
     return None
 
 
-def _wrong_weights(loss: Choice, facts: Facts) -> tuple[str, str] | None:
+def _wrong_weights(loss: NamedSection, facts: Facts) -> tuple[str, str] | None:
     """Other weights than one for each class or value, and the cure."""
     kind, count = target_kind(facts), loss.instance.weights
     if kind == "values":
@@ -144,7 +144,7 @@ def _wrong_weights(loss: Choice, facts: Facts) -> tuple[str, str] | None:
     )
 
 
-def end_lint(root: YamlNode, loss: Choice, last: PlannedLayer, report: ErrorReport) -> None:
+def end_lint(root: YamlNode, loss: NamedSection, last: PlannedLayer, report: ErrorReport) -> None:
     """A last layer that is allowed before this loss, and probably not meant."""
     twice = _TAKES_LOGITS.get(loss.name)
     if twice and last.kind in _PROBABILITIES:

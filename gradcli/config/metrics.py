@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from gradcli.config.loss_fits import classes_of, target_kind
 from gradcli.config.merge import without
 from gradcli.config.node import ErrorReport, YamlNode, describe
-from gradcli.config.own_metric import Own
+from gradcli.config.own_metric import CheckedMetric
 from gradcli.config.schema import check, schema_of, suggestion
-from gradcli.config.sections import Choice, plain_value
+from gradcli.config.sections import NamedSection, plain_value
 from gradcli.errors import Location, ShapeError
 from gradcli.train.metrics import METRICS, Metric, Task
 from gradcli.train.spelling import token_lengths
@@ -36,10 +36,10 @@ def task_of(facts: Facts, source: Source | None) -> Task:
 
 def choose_metrics(
     node: YamlNode | None, task: Task | None, report: ErrorReport, own: Table | None = None
-) -> dict[str, Choice]:
+) -> dict[str, NamedSection]:
     """Read the metrics, by the name of their figure."""
     table: Table = ChainMap[str, Any](dict(own or {}), METRICS)
-    choices: dict[str, Choice] = {}
+    choices: dict[str, NamedSection] = {}
     for item in node.list() if node else []:
         entry = _kind_and_fields(item, table, report)
         if entry is None:
@@ -57,7 +57,7 @@ def choose_metrics(
         elif values is not None:
             metric = _metric(table[kind], values, name, task, place, report)
             if metric is not None:
-                choices[name] = Choice(kind, values, metric)
+                choices[name] = NamedSection(kind, values, metric)
     return choices
 
 
@@ -76,7 +76,7 @@ def _metric(
         if misfit:
             problem, cure = misfit
             report.error("E109", f"metric '{name}' {problem}", place, caret=cure)
-        elif task and isinstance(metric, Own):
+        elif task and isinstance(metric, CheckedMetric):
             metric.attempt(task)
         if misfit:
             return None
@@ -87,12 +87,12 @@ def _metric(
         return None
 
 
-def written_metrics(metrics: Mapping[str, Choice]) -> list[Any]:
+def written_metrics(metrics: Mapping[str, NamedSection]) -> list[Any]:
     """The list as YAML would have it, with every key."""
     return [_in_full(name, choice) for name, choice in metrics.items()]
 
 
-def _in_full(name: str, metric: Choice) -> Any:
+def _in_full(name: str, metric: NamedSection) -> Any:
     fields = {key: plain_value(value) for key, value in metric.values.items()}
     if name != metric.name:
         fields["name"] = name

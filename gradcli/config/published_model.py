@@ -17,7 +17,7 @@ from gradcli.data.bpe.tokenizer import Tokenizer, tokenizer_at
 from gradcli.data.facts import DataFacts
 from gradcli.data.files import shown
 from gradcli.errors import CheckpointError, DataError
-from gradcli.train.checkpoint import Meta
+from gradcli.train.checkpoint import CheckpointMeta
 from gradcli.train.published.folder import files_in, first_names, tensors_in
 from gradcli.train.published.loading import match_model
 from gradcli.train.published.shape import FILE as CONFIG
@@ -149,7 +149,7 @@ def open_published(folder: Path, device: str) -> TrainedRun:
     if context < shape.context:
         at_once = quantity(context, "token")
         notes.append(f"reads {at_once} at once, of the {shape.context} it was trained on")
-    meta = Meta(step=0, epoch=0, seed=0, optimizer="sgd", config_sha256="", facts=facts)
+    meta = CheckpointMeta(step=0, epoch=0, seed=0, optimizer="sgd", config_sha256="", facts=facts)
     there = replace(job, name=folder.absolute().name).to(device)
     return TrainedRun(folder, device, there, meta, notes)
 

@@ -16,7 +16,7 @@ from gradcli.config.lora import Lora, adapt
 from gradcli.config.loss_fits import classes_of, target_kind
 from gradcli.config.node import ErrorReport, YamlNode
 from gradcli.config.planned import PlannedLayer, build_all
-from gradcli.config.sections import Choice
+from gradcli.config.sections import NamedSection
 from gradcli.config.selection import select
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor, nn
@@ -196,7 +196,7 @@ def _names_of(indices: Sequence[str], flat: dict[str, PlannedLayer]) -> str:
 
 
 def outputs_lint(
-    root: YamlNode, loss: Choice, last: PlannedLayer, facts: Facts, report: ErrorReport
+    root: YamlNode, loss: NamedSection, last: PlannedLayer, facts: Facts, report: ErrorReport
 ) -> None:
     """Warn of outputs that never change the loss, because of own code or weights of 0."""
     if loss.instance.attempt is None and 0 not in loss.values.get("weight", ()):

@@ -113,7 +113,7 @@ def _near_files(path: Path) -> tuple[str, ...]:
 
 
 def read_yaml(text: str, file: str, report: ErrorReport) -> YamlNode:
-    """The one document in `text` as a Node.
+    """The one document in `text` as a YamlNode.
 
     Syntax errors raise; errors that leave the rest readable go to `report`.
     """

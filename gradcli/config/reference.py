@@ -19,7 +19,7 @@ from gradcli.config.schedules import SCHEDULES
 from gradcli.config.schema import Schema, schema_of
 from gradcli.config.sections import top
 from gradcli.data import DATASETS
-from gradcli.train.job import Settings
+from gradcli.train.job import TrainSettings
 from gradcli.train.metrics import METRICS
 
 _TABLE = re.compile(r"(<!-- keys: (\w+) -->\n)(?:\|.*\n)*")
@@ -100,7 +100,7 @@ def _cell(text: str) -> str:
 
 _TABLES: dict[str, Callable[[], Iterator[str]]] = {
     "top": lambda: _section(top),
-    "train": lambda: _section(Settings),
+    "train": lambda: _section(TrainSettings),
     "datasets": lambda: _rows(DATASETS),
     "losses": lambda: _rows(LOSSES),
     "optimizers": lambda: _rows(OPTIMIZERS),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gradcli.config.crosscheck import place_of
 from gradcli.config.node import ErrorReport, YamlNode
-from gradcli.train.job import Settings
+from gradcli.train.job import TrainSettings
 from gradcli.train.spelling import unit_of
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def prompt_fits(
     root: YamlNode,
-    settings: Settings,
+    settings: TrainSettings,
     source: Source | None,
     facts: Facts | None,
     report: ErrorReport,

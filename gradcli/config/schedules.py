@@ -10,7 +10,7 @@ from gradcli.config.merge import full
 from gradcli.config.node import ErrorReport, YamlNode
 from gradcli.config.row import REQUIRED, Row
 from gradcli.config.schema import schema_of
-from gradcli.config.sections import Choice, choose
+from gradcli.config.sections import NamedSection, choose
 from gradcli.dataclass import dataclass
 from gradcli.engine.kind import Bound, Portion, Share
 from gradcli.engine.optim import schedule as kinds
@@ -146,7 +146,7 @@ SCHEDULES: dict[str, Callable[..., ScheduleSpec]] = {
 }
 
 
-def choose_schedule(node: YamlNode, report: ErrorReport) -> Choice | None:
+def choose_schedule(node: YamlNode, report: ErrorReport) -> NamedSection | None:
     """Read the `schedule:` section, the parts of a sequence first: their errors have places."""
     section = full(node)
     name = section.map().get("name")

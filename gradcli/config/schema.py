@@ -13,7 +13,7 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, get_args
 
 from gradcli.config.fields import describe_type, in_yaml
-from gradcli.config.fitting import Doubtful, fitting
+from gradcli.config.fitting import DoubtfulValue, fitting
 from gradcli.config.node import ErrorReport, Path, YamlNode, describe
 from gradcli.config.row import Row
 from gradcli.dataclass import dataclass
@@ -122,15 +122,15 @@ class Schema:
         try:
             text = json.dumps(plain, allow_nan=False, ensure_ascii=False)
             return self.fitting(json.loads(text.encode()))
-        except (Doubtful, ValueError):
+        except (DoubtfulValue, ValueError):
             from gradcli.config.model import validated
 
             return validated(self, plain)
 
     def fitting(self, value: Any) -> dict[str, Any]:
-        """The same where it is plain to see; raises Doubtful elsewhere."""
+        """The same where it is plain to see; raises DoubtfulValue elsewhere."""
         if type(value) is not dict or not value.keys() <= self.hints.keys():
-            raise Doubtful
+            raise DoubtfulValue
         return {
             key: fitting(hint, value[key], schema_of) if key in value else self._default(key)
             for key, hint in self.hints.items()
@@ -139,7 +139,7 @@ class Schema:
     def _default(self, key: str) -> Any:
         factory, parameter = self.factory(key), self.parameters[key]
         if factory is None and parameter.default is parameter.empty:
-            raise Doubtful
+            raise DoubtfulValue
         if factory is not None:
             return factory()
         changeable = isinstance(parameter.default, list | dict)

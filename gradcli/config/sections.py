@@ -18,7 +18,7 @@ from gradcli.engine.kind import Bound
 from gradcli.errors import GradcliError
 from gradcli.numerals import SMALLEST, becomes_zero
 from gradcli.train.changeable import FORKS, Changeable
-from gradcli.train.job import COMPARISONS, Expectation, Settings
+from gradcli.train.job import COMPARISONS, Expectation, TrainSettings
 
 VERSION = 1
 
@@ -100,7 +100,7 @@ class Pretrained:
 
 # Keys that people write at the top level or in `train:`, and where they belong.
 ELSEWHERE = {
-    **{key: f"train.{key}" for key in schema_of(Settings).hints},
+    **{key: f"train.{key}" for key in schema_of(TrainSettings).hints},
     "batch_size": "train.batch",
     "lr": "optim.lr",
     "learning_rate": "optim.lr",
@@ -113,7 +113,7 @@ ELSEWHERE = {
 
 
 @dataclass(frozen=True)
-class Choice:
+class NamedSection:
     """A section that names one of a table: its name, all its values, and what they make."""
 
     name: str
@@ -142,7 +142,7 @@ def choose(
     node: YamlNode | None,
     table: Mapping[str, Callable[..., Any]],
     report: ErrorReport,
-) -> Choice | None:
+) -> NamedSection | None:
     """Build the entry of `table` that a section names, with the section's values."""
     if node is None or node.broken:
         return None
@@ -168,7 +168,7 @@ def choose(
     if values is None:
         return None
     try:
-        return Choice(name.value, values, make(**values))
+        return NamedSection(name.value, values, make(**values))
     except (ValueError, GradcliError) as error:
         words = re.findall(r"\w+", str(error))
         key = next((node.keys[word] for word in words if word in node.keys), None)
@@ -195,7 +195,7 @@ def _nameless(
     )
 
 
-def settings(node: YamlNode | None, report: ErrorReport) -> Settings | None:
+def settings(node: YamlNode | None, report: ErrorReport) -> TrainSettings | None:
     """The `train:` section."""
     if node is None or node.broken:
         return None
@@ -217,8 +217,8 @@ def settings(node: YamlNode | None, report: ErrorReport) -> Settings | None:
     elif not both and not any(item and item.broken for item in (epochs, steps)):
         report.error("E104", "train needs epochs or steps, to know how long", node.place)
     away = {key: home for key, home in ELSEWHERE.items() if not home.startswith("train.")}
-    values = check(node, schema_of(Settings), "train.", report, elsewhere=away)
-    return None if values is None else Settings(**values)
+    values = check(node, schema_of(TrainSettings), "train.", report, elsewhere=away)
+    return None if values is None else TrainSettings(**values)
 
 
 _BOUND = re.compile(r"\s*(>=|<=|>|<)\s*([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*")

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from gradcli.config.crosscheck import place_of
 from gradcli.config.node import ErrorReport, YamlNode
 from gradcli.config.planned import PlannedLayer
-from gradcli.config.sections import Choice
+from gradcli.config.sections import NamedSection
 from gradcli.data.targets import ScaledTargets, TargetScale
-from gradcli.train.job import Expectation, Settings
+from gradcli.train.job import Expectation, TrainSettings
 
 if TYPE_CHECKING:
     from gradcli.data import Facts, Source
@@ -32,7 +32,7 @@ def with_scale(
     root: YamlNode,
     source: Source,
     facts: Facts,
-    loss: Choice,
+    loss: NamedSection,
     layers: Sequence[PlannedLayer],
     report: ErrorReport,
 ) -> Any:
@@ -62,7 +62,7 @@ def with_scale(
     return source
 
 
-def _obstacle(source: ScaledTargets, facts: Facts, loss: Choice) -> str:
+def _obstacle(source: ScaledTargets, facts: Facts, loss: NamedSection) -> str:
     """Why the targets are not scaled; empty if they can be."""
     if not source.regression(facts):
         return "only targets that are values, one or a row of them a sample, are scaled"
@@ -77,7 +77,7 @@ def _end(layers: Sequence[PlannedLayer]) -> PlannedLayer | None:
     return next((leaf for leaf in leaves if leaf.kind not in RESHAPING), None)
 
 
-def _threshold_lint(root: YamlNode, loss: Choice, report: ErrorReport) -> None:
+def _threshold_lint(root: YamlNode, loss: NamedSection, report: ErrorReport) -> None:
     """Warn of a threshold of the loss, which applies to the scaled targets."""
     section = root.map()["loss"]
     key = next((key for key in ("delta", "beta") if key in section.map()), None)
@@ -93,7 +93,7 @@ def _threshold_lint(root: YamlNode, loss: Choice, report: ErrorReport) -> None:
 def figures_lint(
     root: YamlNode,
     source: object,
-    train: Settings,
+    train: TrainSettings,
     expect: Sequence[Expectation],
     report: ErrorReport,
 ) -> None:

@@ -15,9 +15,9 @@ from typing import Any
 from gradcli.errors import CheckpointError, ConfigError, RunError
 from gradcli.train import checkpoint
 from gradcli.train.atomic import remove_stale, sync_directory, write_file, write_text
-from gradcli.train.checkpoint import Checkpoint, Meta
+from gradcli.train.checkpoint import Checkpoint, CheckpointMeta
 from gradcli.train.json_file import FORMAT, read_json
-from gradcli.train.lock import Lock
+from gradcli.train.lock import RunLock
 from gradcli.train.log import Log, strict
 from gradcli.train.log_recovery import recover as recover_log
 from gradcli.train.run_start import MOST, NAME, next_start
@@ -50,7 +50,7 @@ class RunDirectory:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.checkpoints = path / "checkpoints"
-        self._lock = Lock(path / "lock")
+        self._lock = RunLock(path / "lock")
         self._log: Log | None = None
         self._noted = False  # whether a note said that old checkpoints cannot be removed
 
@@ -164,7 +164,7 @@ class RunDirectory:
 
     def save(
         self,
-        meta: Meta,
+        meta: CheckpointMeta,
         tensors: Mapping[str, RawTensor],
         keep: int,
         note: Callable[[str], None] | None = None,

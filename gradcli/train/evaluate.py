@@ -77,7 +77,7 @@ class Evaluation:
         """`{name.loss: ..., name.accuracy: ...}` over the split, or its first `limit` samples."""
         size = min(self._size, limit or self._size)
         job = self._job
-        loss, states = 0.0, States(job.metrics)
+        loss, states = 0.0, MetricStates(job.metrics)
         self.trouble = ""
         if self._look is not None:
             self._look.begin()
@@ -142,7 +142,7 @@ class Evaluation:
                 self.trouble = f"{type(error).__name__}: {error}"
 
 
-class States:
+class MetricStates:
     """The state of each metric over the batches so far."""
 
     def __init__(self, metrics: Mapping[str, Metric]) -> None:

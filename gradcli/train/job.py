@@ -100,7 +100,7 @@ class Ema:
 
 
 @dataclass(frozen=True)
-class Sample:
+class SampleSpec:
     """Text that a model writes after a prompt at each evaluation.
 
     Attributes:
@@ -117,7 +117,7 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Settings:
+class TrainSettings:
     """The `train:` section: how long to train, in which batches, and what to watch.
 
     The fields are the keys, with their types and meanings.
@@ -180,7 +180,7 @@ class Settings:
         Count | None, "steps between evaluations; by default after each epoch", FORKS
     ] = None
     sample: Annotated[
-        Sample | None,
+        SampleSpec | None,
         Bound("a text, or a map {prompt, tokens, temperature}"),
         "`{prompt, tokens: 100, temperature: 1}`: a text model continues the prompt by so many "
         "tokens at each evaluation (after each epoch if nothing is evaluated); the text depends "
@@ -236,7 +236,7 @@ class Settings:
 RECORDS = 400  # lines of a run's log on its steps, about
 
 
-def steps_per_epoch(settings: Settings, samples: int) -> int:
+def steps_per_epoch(settings: TrainSettings, samples: int) -> int:
     """How many batches an epoch has; an epoch without any is an error."""
     batches, rest = divmod(samples, settings.batch)
     steps = batches + (1 if rest and not settings.drop_last else 0)
@@ -253,7 +253,7 @@ def steps_per_epoch(settings: Settings, samples: int) -> int:
     return steps
 
 
-def total_steps(settings: Settings, samples: int) -> int:
+def total_steps(settings: TrainSettings, samples: int) -> int:
     """How many updates the whole training makes."""
     if settings.steps is not None:
         steps_per_epoch(settings, samples)
@@ -261,7 +261,7 @@ def total_steps(settings: Settings, samples: int) -> int:
     return (settings.epochs or 0) * steps_per_epoch(settings, samples)
 
 
-def logged_every(settings: Settings, steps: int) -> int:
+def logged_every(settings: TrainSettings, steps: int) -> int:
     """Steps between two lines of the log of a run of so many steps."""
     if settings.log_every is not None:
         return settings.log_every
@@ -318,7 +318,7 @@ class Job:
     optimizer_name: str
     schedule: LearningRateSchedule
     dataset: LoadedData
-    settings: Settings
+    settings: TrainSettings
     mass: Callable[[Tensor], Tensor] | None = None
     answers: Callable[[Tensor], Tensor] = as_they_are
     outputs: Callable[[Tensor], Tensor] = as_they_are

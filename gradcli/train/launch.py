@@ -40,7 +40,7 @@ from gradcli.wording import listed, quantity
 
 if TYPE_CHECKING:
     from gradcli.engine.distributed.group import Group
-    from gradcli.train.checkpoint import Meta
+    from gradcli.train.checkpoint import CheckpointMeta
     from gradcli.train.job import Job
     from gradcli.train.report import Reporter
     from gradcli.train.signals import Signals
@@ -282,7 +282,9 @@ _OF_THE_WEIGHTS = (
 )
 
 
-def _changes_of(meta: Meta, job: Job, forks: Sequence[Fork], keys: Collection[str]) -> Fork:
+def _changes_of(
+    meta: CheckpointMeta, job: Job, forks: Sequence[Fork], keys: Collection[str]
+) -> Fork:
     """The fork from the run's values at some keys to the job's."""
     old, new = (values_at(config, keys) for config in (config_of(meta, forks), job.resolved))
     return Fork(meta.step, sorted(keys), old, new)

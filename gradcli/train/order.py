@@ -10,7 +10,7 @@ from gradcli import engine
 if TYPE_CHECKING:
     from gradcli.data import Split
     from gradcli.engine import Tensor
-    from gradcli.train.job import Settings
+    from gradcli.train.job import TrainSettings
     from gradcli.train.large_order import LargeOrder
 
     Drawing = Callable[[int, int, int], Tensor | LargeOrder]  # of seed, epoch and samples
@@ -52,7 +52,7 @@ class Order:
         return self._epoch[1][first:last].reshape(count, -1)
 
 
-def order_in(settings: Settings, split: Split, per_epoch: int) -> Order:
+def order_in(settings: TrainSettings, split: Split, per_epoch: int) -> Order:
     """The samples of a training on this split."""
     drawing = None
     if settings.sampler is not None:

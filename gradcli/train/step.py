@@ -27,7 +27,7 @@ from gradcli.train.average import Average
 from gradcli.train.gradient_norm import GradientNorm, norm_of
 from gradcli.train.job import Loss, steps_per_epoch
 from gradcli.train.parts import Gradients, Outline, PartResult, Shares, cut
-from gradcli.train.progress import Progress
+from gradcli.train.progress import StepResults
 
 if TYPE_CHECKING:
     from gradcli.data import Split
@@ -91,7 +91,7 @@ class TrainingStep:
         """The learning rate of each group at a step, from 1."""
         return self._step.rates(step)
 
-    def run(self, first: int, indices: Tensor) -> Progress:
+    def run(self, first: int, indices: Tensor) -> StepResults:
         """Run the steps from number `first` (from 1) on, one for each row of indices."""
         inputs = self._step.inputs(range(first, first + indices.shape[0]))
         result = self.captured.steps(indices, *inputs)
@@ -105,7 +105,7 @@ class TrainingStep:
             losses.append(self._step.loss.item())  # an eager step that failed returns nothing
             norms += [] if self._step.norm is None else [self._step.norm.item()]
         self._keep(dict(enumerate(before[: result.done], first)))
-        return Progress(losses, norms, result.done, result.error)
+        return StepResults(losses, norms, result.done, result.error)
 
     def _keep(self, norms: Mapping[int, float]) -> None:
         self.norms = dict([*self.norms.items(), *norms.items()][-NORMS:])

@@ -13,7 +13,7 @@ from trusting import load
 
 from gradcli import engine
 from gradcli.config import build
-from gradcli.config.memory import Memory, program_memory
+from gradcli.config.memory import TrainingMemory, program_memory
 from gradcli.config.room import Room
 from gradcli.data import LoadedData
 from gradcli.engine import distributed
@@ -55,13 +55,13 @@ def captured(job: Job, group: Group = ALONE) -> int:
     return program.arena_bytes
 
 
-def expected(job: Job) -> Memory:
+def expected(job: Job) -> TrainingMemory:
     """The arena of the job's step, and what it was made of."""
     arena = captured(job)
     kept = [*job.model.state_dict().values(), *job.optimizer.state_tensors().values()]
     kept += saved_buffers(job.model)  # as they were before the step
     kept += [p.grad for p in job.model.parameters() if p.grad is not None]
-    return Memory(sum(x.numel() * x.dtype.size for x in kept), arena)
+    return TrainingMemory(sum(x.numel() * x.dtype.size for x in kept), arena)
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=[path.stem for path in SHIPPED])

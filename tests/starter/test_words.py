@@ -21,7 +21,7 @@ from gradcli.starter import examples
 from gradcli.starter.examples import Example
 from gradcli.starter.meanings import KEYS, NAMES
 from gradcli.starter.words import explained, vocabulary
-from gradcli.train.job import Settings
+from gradcli.train.job import TrainSettings
 
 SOURCES = Path(gradcli.__file__).parent
 OWN = "import gradcli\nfrom gradcli.engine import nn\n@gradcli.layer\nclass Own(nn.ReLU): ...\n"
@@ -72,7 +72,7 @@ def test_a_section_has_an_example(key: str, tmp_path: Path) -> None:
     accept(example, tmp_path)
 
 
-@pytest.mark.parametrize("key", schema_of(Settings).hints)
+@pytest.mark.parametrize("key", schema_of(TrainSettings).hints)
 def test_a_key_of_train_has_an_example(key: str, tmp_path: Path) -> None:
     example = examples.of_train(key)
     assert f"{key}: " in example.text

@@ -13,7 +13,7 @@ from typing import Any
 from gradcli import engine
 from gradcli.engine import nn, optim
 from gradcli.train.directory import RunDirectory
-from gradcli.train.job import Job, Settings
+from gradcli.train.job import Job, TrainSettings
 from gradcli.train.launch import Circumstances, resume, start
 from gradcli.train.metrics import METRICS
 from gradcli.train.report import Reporter
@@ -89,8 +89,8 @@ def tiny_job(optimizer: str = "adam", **changes: Any) -> Job:
         "dataset": TinyData(
             {"train": TinySplit(42, 1), "val": TinySplit(20, 2), "test": TinySplit(12, 3)}
         ),
-        "settings": Settings(**settings),
-        "resolved": {"optim": {"name": optimizer}, "train": asdict(Settings(**settings))},
+        "settings": TrainSettings(**settings),
+        "resolved": {"optim": {"name": optimizer}, "train": asdict(TrainSettings(**settings))},
         "sources": [(Path("tiny.yaml"), "name: tiny\n")],
         "model_layers": ["linear", "dropout", "linear"],
     }

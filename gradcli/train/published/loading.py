@@ -13,7 +13,7 @@ from gradcli.data.files import shown
 from gradcli.dataclass import dataclass
 from gradcli.errors import CheckpointError
 from gradcli.train.published.folder import files_in, first_names, tensors_in
-from gradcli.train.published.names import HEAD, Origin, origins
+from gradcli.train.published.names import HEAD, TensorOrigin, origins
 from gradcli.train.published.settings import differences
 from gradcli.train.published.shape import Kind, shape_in
 from gradcli.train.safetensors_file import RawTensor
@@ -38,7 +38,7 @@ class Match:
     """
 
     tensors: Mapping[str, RawTensor]
-    origins: Mapping[str, Origin]
+    origins: Mapping[str, TensorOrigin]
     names: tuple[str, ...]
 
     def copy_into(self, model: nn.Module) -> None:
@@ -122,7 +122,9 @@ def match_model(
     return Match(tensors, parts, selection)
 
 
-def _problem(name: str, tensor: Tensor, origin: Origin, tensors: Mapping[str, RawTensor]) -> str:
+def _problem(
+    name: str, tensor: Tensor, origin: TensorOrigin, tensors: Mapping[str, RawTensor]
+) -> str:
     """Why a weight cannot come from the file's tensors; empty if it can."""
     missing = next((source for source in origin.names if source not in tensors), None)
     if missing is not None:
@@ -142,7 +144,7 @@ def _problem(name: str, tensor: Tensor, origin: Origin, tensors: Mapping[str, Ra
     return ""
 
 
-def _values(origin: Origin, tensor: Tensor, tensors: Mapping[str, RawTensor]) -> Tensor:
+def _values(origin: TensorOrigin, tensor: Tensor, tensors: Mapping[str, RawTensor]) -> Tensor:
     parts = [_numbers(tensors[name]).to(tensor.dtype) for name in origin.names]
     whole = parts[0].T if origin.transposed else engine.cat(parts)
     return whole[: tensor.shape[0]] if origin.leading else whole
