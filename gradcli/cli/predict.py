@@ -57,7 +57,7 @@ def _not_empty(
 @options.count("--tokens", "N", "Generate N tokens, such as characters.", 300)
 @click.option(
     "--temperature",
-    type=options.Finite(min=0),
+    type=options.FiniteRange(min=0),
     default=1.0,
     metavar="T",
     help="Lower is more conservative; 0 always picks the likeliest token.  [default: 1]",
@@ -65,13 +65,13 @@ def _not_empty(
 @options.count("--top-k", "K", "Sample from the K likeliest tokens.")
 @click.option(
     "--top-p",
-    type=options.Finite(min=0, max=1, min_open=True),
+    type=options.FiniteRange(min=0, max=1, min_open=True),
     metavar="P",
     help="Sample from the smallest set of tokens whose probabilities add up to P.",
 )
 @click.option(
     "--repetition-penalty",
-    type=options.Finite(min=0, min_open=True),
+    type=options.FiniteRange(min=0, min_open=True),
     default=1.0,
     metavar="R",
     help="Divide the logits of repeated tokens by R (multiply negative ones).  [default: 1]",

@@ -14,7 +14,7 @@ from gradcli.data.folder import class_folders, pictures
 from gradcli.data.modes import GRAYS
 from gradcli.data.picture_formats import FORMATS
 from gradcli.errors import DataError
-from gradcli.starter.draft import Bare, Draft, split_of
+from gradcli.starter.draft import Bare, ConfigDraft, split_of
 from gradcli.wording import quantity
 
 LOOKED_AT = 50  # pictures, for their size and colour
@@ -23,7 +23,7 @@ SIZES = (64, 48, 32, 28, 16)
 STEPS = 400  # of a training, about
 
 
-def draft_of_folder(folder: Path, config_path: str, name: str) -> Draft:
+def draft_of_folder(folder: Path, config_path: str, name: str) -> ConfigDraft:
     """The config for the pictures in `folder`, written in it as `config_path`.
 
     Raises:
@@ -54,7 +54,7 @@ def draft_of_folder(folder: Path, config_path: str, name: str) -> Draft:
     epochs = min(max(round(STEPS * batch / count), 5), 40)
     kind = "gray picture" if gray else "picture"
     about = f"{quantity(count, kind)} of {quantity(len(folders), 'class')}."
-    return Draft(
+    return ConfigDraft(
         name,
         (about,),
         data,

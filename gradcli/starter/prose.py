@@ -10,7 +10,7 @@ from gradcli.data.files import shown
 from gradcli.data.foreign import kind_of
 from gradcli.data.tabular.pieces import pieces_of
 from gradcli.errors import DataError
-from gradcli.starter.draft import Bare, Draft
+from gradcli.starter.draft import Bare, ConfigDraft
 from gradcli.wording import quantity
 
 FEWEST = 200  # characters
@@ -18,7 +18,7 @@ MOST_VAL_TOKENS = 250_000  # more of them take longer, and tell little more abou
 SHARES = (10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)  # percents that are measured on
 
 
-def draft_of_text(path: Path, config_path: str, name: str) -> Draft:
+def draft_of_text(path: Path, config_path: str, name: str) -> ConfigDraft:
     """The config for a text in `path`, written in it as `config_path`.
 
     Raises:
@@ -45,7 +45,7 @@ def draft_of_text(path: Path, config_path: str, name: str) -> Draft:
     )
     data["split"] = {"train": Bare(f"{100 - share:g}%"), "val": Bare(f"{share:g}%")}
     what = "character" if unit == "characters" else "byte (this is no UTF-8)"
-    return Draft(
+    return ConfigDraft(
         name,
         (f"A text of {long}: each next {what} is predicted.",),
         data,

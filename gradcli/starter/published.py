@@ -9,7 +9,7 @@ from gradcli.config.published_model import checked_tokenizer, end_of, layers_of
 from gradcli.data.bpe.documents import documents
 from gradcli.data.files import regular_size, shown
 from gradcli.errors import ConfigError, DataError
-from gradcli.starter.draft import Bare, Draft
+from gradcli.starter.draft import Bare, ConfigDraft
 from gradcli.starter.prose import MOST_VAL_TOKENS, SHARES
 from gradcli.train.published.shape import shape_in
 from gradcli.wording import quantity
@@ -20,7 +20,7 @@ _LOOKED_AT = 1 << 16  # characters, by which the length of a text in tokens is j
 
 def draft_of_model(
     folder: Path, config_path: str, name: str, text: tuple[Path, str] | None
-) -> Draft:
+) -> ConfigDraft:
     """The config that trains the model in `folder`, written `config_path`, on a text and its name.
 
     Raises:
@@ -56,7 +56,7 @@ def draft_of_model(
         "context": context,
         "split": {"train": Bare(f"{100 - share:g}%"), "val": Bare(f"{share:g}%")},
     }
-    return Draft(
+    return ConfigDraft(
         name,
         (
             f"The model in {config_path} goes on learning, from a text of about "

@@ -20,7 +20,7 @@ from gradcli.data.tabular.reader import WithoutHeaderRow
 from gradcli.dataclass import dataclass
 from gradcli.errors import DataError
 from gradcli.registry import did_you_mean
-from gradcli.starter.draft import Bare, Draft, brief, split_of
+from gradcli.starter.draft import Bare, ConfigDraft, brief, split_of
 from gradcli.wording import listed, quantity
 
 # Names that say what a column is for, the clearest first; else the last column is the target.
@@ -30,7 +30,7 @@ STEPS = 1500  # of a training, about
 MOST_NAMES = 12  # of columns, in a remark
 
 
-def draft_of_table(path: Path, config_path: str, name: str, target: str | None) -> Draft:
+def draft_of_table(path: Path, config_path: str, name: str, target: str | None) -> ConfigDraft:
     """The config for a table in `path`, written in it as `config_path`.
 
     Raises:
@@ -107,7 +107,7 @@ class _Sorted:
             )
         return cls(table, target, inputs, unused, drop=target.gaps > 0)
 
-    def draft(self, config_path: str, name: str, delimiter: str | None) -> Draft:
+    def draft(self, config_path: str, name: str, delimiter: str | None) -> ConfigDraft:
         rows = self.table.count
         classes = is_of_classes(self.target, rows - self.target.gaps)
         kind = "table" if delimiter is None else "csv"
@@ -125,7 +125,7 @@ class _Sorted:
         batch, epochs = _lengths(rows)
         # A few rows are equally well told apart at many steps.
         best = "val.loss" if rows < 4000 else "val.accuracy"
-        return Draft(
+        return ConfigDraft(
             name,
             (
                 self._about(classes),
