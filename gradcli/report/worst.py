@@ -8,7 +8,7 @@ from typing import Any
 from gradcli.dataclass import dataclass
 from gradcli.report.classes import class_name
 from gradcli.report.fields import count, figure, items, mapping, percent, text
-from gradcli.report.pictures import Picture, pictures
+from gradcli.report.pictures import PageImage, pictures
 from gradcli.report.run_files import number
 from gradcli.train.safetensors_file import RawTensor
 
@@ -18,7 +18,7 @@ SHORT = 60  # letters of a cell
 
 
 @dataclass(frozen=True)
-class Sample:
+class WorstSample:
     """One sample: which one, how wrong, truth and guess, and what it looks like."""
 
     index: str
@@ -27,7 +27,7 @@ class Sample:
     guess: str
     certainty: str
     wrong: bool
-    pictures: Sequence[tuple[str, Picture]]
+    pictures: Sequence[tuple[str, PageImage]]
     row: Sequence[str]
 
 
@@ -35,7 +35,7 @@ class Sample:
 class Worst:
     """The most wrong samples, most wrong first; `columns` name the cells of their rows."""
 
-    samples: Sequence[Sample]
+    samples: Sequence[WorstSample]
     columns: Sequence[str]
     pictures: bool
 
@@ -54,7 +54,7 @@ def worst(evaluation: Mapping[str, Any], tensors: Mapping[str, RawTensor]) -> Wo
         certainty = number(entry.get("certainty"))
         truth, guess = (_answer(evaluation, task, entry.get(key)) for key in ("truth", "guess"))
         samples.append(
-            Sample(
+            WorstSample(
                 index=count(entry.get("index")),
                 loss=figure(entry.get("loss")),
                 truth=truth,
@@ -70,7 +70,7 @@ def worst(evaluation: Mapping[str, Any], tensors: Mapping[str, RawTensor]) -> Wo
 
 def _pictures(
     evaluation: Mapping[str, Any], tensors: Mapping[str, RawTensor], task: object
-) -> list[tuple[str, list[Picture]]]:
+) -> list[tuple[str, list[PageImage]]]:
     images = []
     if evaluation.get("pictures") is True:
         images.append(("input", pictures(tensors, "worst_inputs")))
