@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field
 
 from gradcli.bench import counting, timing
-from gradcli.bench.layers import ELSEWHERE, Turn, Turns
+from gradcli.bench.layers import ELSEWHERE, Scope, Scopes
 from gradcli.dataclass import dataclass
 from gradcli.engine import recording
 from gradcli.engine.array import Array
@@ -22,8 +22,8 @@ from gradcli.engine.program.replay import Program
 class Owned(Recording):
     """A recording that also notes the turn of each call."""
 
-    turns: Turns = field(default_factory=Turns)
-    owners: list[Turn] = field(default_factory=list)
+    turns: Scopes = field(default_factory=Scopes)
+    owners: list[Scope] = field(default_factory=list)
 
     def call(
         self, kernel: str, arrays: Sequence[Array], sizes: Sequence[int], options: Sequence[float]
@@ -33,7 +33,7 @@ class Owned(Recording):
         self.owners.append(self.turns.now)
 
 
-class Origins:
+class CallOwners:
     """Whose the calls of a program are.
 
     A pass may have put several calls into one. It then writes what the last of them wrote, and
@@ -41,14 +41,14 @@ class Origins:
     """
 
     def __init__(self, recorded: Owned) -> None:
-        self._by_trace: dict[object, list[tuple[tuple[int, int], Turn]]] = {}
-        self._by_outputs: dict[object, Turn] = {}
+        self._by_trace: dict[object, list[tuple[tuple[int, int], Scope]]] = {}
+        self._by_outputs: dict[object, Scope] = {}
         for call, turn in zip(recorded.calls, recorded.owners, strict=True):
             self._by_outputs[_outputs_key(call)] = turn
             for key in _traces(call):
                 self._by_trace.setdefault(key, []).append((counting.work(call), turn))
 
-    def owner(self, call: Call) -> Turn:
+    def owner(self, call: Call) -> Scope:
         """The turn that a call of the program belongs to."""
         if _outputs_key(call) in self._by_outputs:  # still the call that was recorded
             return self._by_outputs[_outputs_key(call)]
@@ -73,7 +73,7 @@ class Timed:
     """A call, whose it is, its median time, and how much work it is."""
 
     call: Call
-    turn: Turn
+    turn: Scope
     seconds: float
     flops: int
     nbytes: int
@@ -114,7 +114,7 @@ class Parts:
     arena: int
 
 
-def measure(step: Callable[[], object], turns: Turns, times: int) -> Parts:
+def measure(step: Callable[[], object], turns: Scopes, times: int) -> Parts:
     """Record a step, and time each call of the program that it becomes.
 
     The calls run one by one in the order in which the captured step begins them, `times` times
@@ -126,7 +126,7 @@ def measure(step: Callable[[], object], turns: Turns, times: int) -> Parts:
     recorded.close()  # the result is still alive, so it counts as used
     del result
     program = Program(optimized(recorded.calls, tuple(PASSES)), recorded)
-    origins = Origins(recorded)
+    origins = CallOwners(recorded)
     alone = program.singly()
     seconds: dict[int, list[float]] = {number: [] for number in _order(program)}
     for _ in range(1 + times):

@@ -22,27 +22,27 @@ if TYPE_CHECKING:
     from gradcli.train.job import Job
 
 
-class Turn(NamedTuple):
+class Scope(NamedTuple):
     """What a call belongs to: a layer or another part of the step, forward or backward."""
 
     owner: str
     backward: bool = False
 
 
-ELSEWHERE = Turn("the rest")
+ELSEWHERE = Scope("the rest")
 
 
-class Turns:
+class Scopes:
     """The current turn, and the turn in which each node was built, by the numbers of nodes."""
 
     def __init__(self) -> None:
         self.now = ELSEWHERE
-        self._before: list[Turn] = []
+        self._before: list[Scope] = []
         self._numbers: list[int] = []
-        self._owners: list[Turn] = []
+        self._owners: list[Scope] = []
 
     @contextmanager
-    def of(self, turn: Turn) -> Iterator[None]:
+    def of(self, turn: Scope) -> Iterator[None]:
         """Make a turn current inside a `with` block."""
         self.begin(turn)
         try:
@@ -50,7 +50,7 @@ class Turns:
         finally:
             self.end()
 
-    def begin(self, turn: Turn) -> None:
+    def begin(self, turn: Scope) -> None:
         """Make a turn current until `end`."""
         self._before.append(self.now)
         self._change(turn)
@@ -59,17 +59,17 @@ class Turns:
         """Return to the turn before."""
         self._change(self._before.pop())
 
-    def _change(self, turn: Turn) -> None:
+    def _change(self, turn: Scope) -> None:
         self.now = turn
         self._numbers.append(now())
         self._owners.append(turn)
 
-    def of_node(self, node: Node) -> Turn:
+    def of_node(self, node: Node) -> Scope:
         """The turn in which the node was built."""
         at = bisect_right(self._numbers, node.number) - 1
         return self._owners[at] if at >= 0 else ELSEWHERE
 
-    def calling(self, turn: Turn, function: Callable[..., object]) -> Callable[..., Any]:
+    def calling(self, turn: Scope, function: Callable[..., object]) -> Callable[..., Any]:
         """The function, which runs in this turn."""
 
         def run(*arguments: object, **keywords: object) -> Any:
@@ -91,28 +91,28 @@ def owners(
 
 
 @contextmanager
-def watched(job: Job, plan: Sequence[PlannedLayer], turns: Turns) -> Iterator[Job]:
+def watched(job: Job, plan: Sequence[PlannedLayer], turns: Scopes) -> Iterator[Job]:
     """The job with layers and a loss that report their turns inside the `with` block."""
     with ExitStack() as handles:
         for title, module in owners(plan, list(job.model.children())):
-            for handle in _marks(module, Turn(title), turns):
+            for handle in _marks(module, Scope(title), turns):
                 handles.callback(handle.remove)
         yield replace(job, loss=_marking(job.loss, turns))
 
 
-def _marks(module: nn.Module, turn: Turn, turns: Turns) -> Iterator[RemovableHandle]:
+def _marks(module: nn.Module, turn: Scope, turns: Scopes) -> Iterator[RemovableHandle]:
     """Hooks around the module's forward."""
     yield module.register_forward_pre_hook(lambda module, args: turns.begin(turn))
     yield module.register_forward_hook(lambda module, args, output: turns.end())
 
 
 def _marking(
-    loss: Callable[[Tensor, Tensor], Tensor], turns: Turns
+    loss: Callable[[Tensor, Tensor], Tensor], turns: Scopes
 ) -> Callable[[Tensor, Tensor], Tensor]:
     """The loss; each node of its graph reports its turn in the backward pass."""
 
     def call(outputs: Tensor, targets: Tensor) -> Tensor:
-        with turns.of(Turn("loss")):
+        with turns.of(Scope("loss")):
             result = loss(outputs, targets)
         for node in graph(result):
             node.rule = _MarkedRule(node.rule, turns, turns.of_node(node)._replace(backward=True))
@@ -124,7 +124,7 @@ def _marking(
 class _MarkedRule:
     """A node's rule that runs in a given turn."""
 
-    def __init__(self, rule: Rule, turns: Turns, turn: Turn) -> None:
+    def __init__(self, rule: Rule, turns: Scopes, turn: Scope) -> None:
         self.name = rule.name
         self.backward: Callable[[Gradients, Any], Gradients] = turns.calling(turn, rule.backward)
         self.backward_recorded = rule.backward_recorded

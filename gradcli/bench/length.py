@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from gradcli.bench.step import Steps, batch_size
+from gradcli.bench.step import TrainingSteps, batch_size
 from gradcli.config.build import build
 from gradcli.data.hashes import so_far
 from gradcli.train.baseline import baseline_of
@@ -92,7 +92,7 @@ class _Paced:
     """
 
     def __init__(self, job: Job, logged: int, directory: RunDirectory) -> None:
-        steps = Steps(job, captured=job.settings.capture)
+        steps = TrainingSteps(job, captured=job.settings.capture)
         learning = _seconds(lambda: steps.run(LEARNING))
         self.each = _seconds(lambda: steps.run(REPLAYS)) / REPLAYS
         self.learning = max(0.0, learning - LEARNING * self.each)

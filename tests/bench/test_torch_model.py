@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch", reason="parity needs the extra: pip install
 from gradcli import engine  # noqa: E402
 from gradcli.bench import torch_model  # noqa: E402
 from gradcli.bench.compare_torch import Rival  # noqa: E402
-from gradcli.bench.step import Steps, batch_size  # noqa: E402
+from gradcli.bench.step import TrainingSteps, batch_size  # noqa: E402
 from gradcli.config import build, load, modules  # noqa: E402
 from gradcli.config.losses import LOSSES  # noqa: E402
 from gradcli.config.modules import Parallel, Residual  # noqa: E402
@@ -293,7 +293,7 @@ def test_a_training_of_a_config_stays_beside_ours(overrides: list[str]) -> None:
     constant = ["schedule={name: constant}", *overrides]
     job = build(load(CONFIGS / "penguins.yaml", constant))
     start = {name: tensor.clone() for name, tensor in job.model.state_dict().items()}
-    ours, theirs = Steps(job, captured=False), Rival(torch, job, start, compiled=False)
+    ours, theirs = TrainingSteps(job, captured=False), Rival(torch, job, start, compiled=False)
     whole = job.dataset.splits["train"].size // batch_size(job)
     for _ in range(min(whole, 5)):
         assert ours.run(1) == pytest.approx(theirs.run(1), rel=1e-4)
@@ -310,7 +310,7 @@ def test_scaled_targets_are_scaled_in_pytorch_too(tmp_path: Path) -> None:
     )
     job = build(load(tmp_path / "t.yaml"))
     start = {name: tensor.clone() for name, tensor in job.model.state_dict().items()}
-    ours, theirs = Steps(job, captured=False), Rival(torch, job, start, compiled=False)
+    ours, theirs = TrainingSteps(job, captured=False), Rival(torch, job, start, compiled=False)
     for _ in range(4):
         assert ours.run(1) == pytest.approx(theirs.run(1), rel=1e-4)
 
