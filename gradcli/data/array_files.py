@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Protocol
 from gradcli import engine
 from gradcli.data import files, npy
 from gradcli.data.files import Loaded, load, read, regular_size, shown
-from gradcli.data.hashes import Later
-from gradcli.data.npy import Header, Npy
+from gradcli.data.hashes import PendingHash
+from gradcli.data.npy import Npy, NpyHeader
 from gradcli.data.prepared.cache import cache_folder
 from gradcli.data.samples import tensor_of
 from gradcli.engine import Tensor
@@ -28,7 +28,7 @@ class OpenFile(Protocol):
     """A file that was read or mapped."""
 
     @property
-    def sha256(self) -> str | Later:
+    def sha256(self) -> str | PendingHash:
         """Its hash, perhaps still to come."""
 
     def notes(self) -> tuple[str, ...]:
@@ -46,11 +46,11 @@ def load_once(path: Path, open_files: dict[Path, OpenFile]) -> Loaded:
 def wait_for(open_files: Mapping[Path, OpenFile]) -> None:
     """Wait until these files are read to their ends; raise what is wrong with one of them."""
     for file in open_files.values():
-        if isinstance(file.sha256, Later):
+        if isinstance(file.sha256, PendingHash):
             file.sha256.result()
 
 
-def npy_header(path: Path) -> Header:
+def npy_header(path: Path) -> NpyHeader:
     """From the first bytes; the length of the file is compared with it."""
     header = npy.parse_header(read(path, npy.LONGEST + 12), shown(path), most=None)
     size = regular_size(path)
@@ -63,7 +63,7 @@ def npy_header(path: Path) -> Header:
     return header
 
 
-def is_large(header: Header) -> bool:
+def is_large(header: NpyHeader) -> bool:
     """Whether an array is mapped, as it lies or as it was prepared."""
     return header.total > files.LARGE
 
@@ -86,7 +86,7 @@ def npy_tensor(path: Path, open_files: dict[Path, OpenFile], cache: str | None) 
     return there.tensor
 
 
-def npz_header(path: Path, name: str) -> Header:
+def npz_header(path: Path, name: str) -> NpyHeader:
     """From the first bytes of an array."""
     regular_size(path)
     return npy.peek(path, name, shown(path))
@@ -107,21 +107,21 @@ def npz_tensor(
     return rows
 
 
-def lies_as_in_tensors(header: Header) -> bool:
+def lies_as_in_tensors(header: NpyHeader) -> bool:
     """Whether a file can be mapped as a tensor: type, order and alignment of its numbers fit."""
     transposed = header.swapped or (header.fortran and len(header.shape) > 1)
     return header.type in MAPPED and not transposed and header.length % int(header.type[1]) == 0
 
 
-def _mapped(path: Path, header: Header) -> MappedArray:
+def _mapped(path: Path, header: NpyHeader) -> MappedArray:
     """A large array, mapped; truth values and floats are checked in the background."""
     from gradcli.data.mapped_array import MappedArray  # small data does without
-    from gradcli.data.prepared.number_checks import Below, Check, Finite
+    from gradcli.data.prepared.number_checks import Below, Check, FiniteCheck
 
     dtypes = {"i4": engine.int32, "i8": engine.int64, "f4": engine.float32}
     check: Check | None = None
     if header.type == "f4":
-        check = Finite(header.length, max(1, math.prod(header.shape[1:])))
+        check = FiniteCheck(header.length, max(1, math.prod(header.shape[1:])))
     elif header.type == "b1":
         check = Below(header.length, 1, 2, "truth value")
     return MappedArray(

@@ -22,7 +22,7 @@ from gradcli.data.facts import DataFacts
 from gradcli.data.files import read, shown
 from gradcli.data.hashes import gathered
 from gradcli.data.images import check_labels, check_shape, unseen
-from gradcli.data.npy import Header
+from gradcli.data.npy import NpyHeader
 from gradcli.data.pictures import OwnPictures, Statistic, splits_of
 from gradcli.data.samples import Samples
 from gradcli.data.split import check_stratify, unused_of
@@ -56,7 +56,7 @@ class Arrays(Cached, ScaledTargets, OwnPictures):
 
     # What a format says.
 
-    def header(self, name: str) -> Header:
+    def header(self, name: str) -> NpyHeader:
         """The header of an array, without its numbers."""
         raise NotImplementedError(f"{type(self).__name__} has no header")
 
@@ -123,7 +123,7 @@ class Arrays(Cached, ScaledTargets, OwnPictures):
             unused=unused_of(parts, inputs.shape[0]),
         )
 
-    def _heads(self, inputs: str, targets: str | None) -> tuple[Header, Header | None]:
+    def _heads(self, inputs: str, targets: str | None) -> tuple[NpyHeader, NpyHeader | None]:
         """The headers of samples and targets that go together."""
         x, source = self.header(inputs), self.title(inputs)
         if len(x.shape) < 2 or 0 in x.shape:
@@ -141,7 +141,7 @@ class Arrays(Cached, ScaledTargets, OwnPictures):
         return x, y
 
     def _same(
-        self, train: tuple[Header, Header | None], test: tuple[Header, Header | None]
+        self, train: tuple[NpyHeader, NpyHeader | None], test: tuple[NpyHeader, NpyHeader | None]
     ) -> None:
         for ours, theirs in zip(train, test, strict=True):
             if ours and theirs and (ours.dtype, ours.shape[1:]) != (theirs.dtype, theirs.shape[1:]):
@@ -263,7 +263,7 @@ def _only_name(path: Path) -> str:
     return names[0]
 
 
-def _new_shape(header: Header, facts: DataFacts, source: str) -> tuple[int, ...]:
+def _new_shape(header: NpyHeader, facts: DataFacts, source: str) -> tuple[int, ...]:
     """That of all samples of new data; one of them is as those that were trained on."""
     if not header.shape or not header.shape[0]:
         raise DataError(f"{source}: {header} holds no samples", code="E305")
@@ -293,22 +293,22 @@ def label_range(labels: Tensor, classes: int | None, source: str) -> tuple[int, 
     return low, high
 
 
-def _width(targets: Header) -> tuple[int, ...]:
+def _width(targets: NpyHeader) -> tuple[int, ...]:
     """The shape of one target of values."""
     return targets.shape[1:] or (1,)
 
 
-def is_float(header: Header) -> bool:
+def is_float(header: NpyHeader) -> bool:
     """Whether the numbers are floats."""
     return header.dtype.startswith("float")
 
 
-def sample_shape(header: Header) -> tuple[int, ...]:
+def sample_shape(header: NpyHeader) -> tuple[int, ...]:
     """(H, W) of bytes are images and get one channel; all else stays as it is."""
     inner = header.shape[1:]
     return (1, *inner) if len(inner) == 2 and header.dtype == "uint8" else inner
 
 
-def scale_of(header: Header) -> float:
+def scale_of(header: NpyHeader) -> float:
     """Bytes are divided by 255, so that they lie in 0..1; other types are taken as they are."""
     return 255.0 if header.dtype == "uint8" else 1.0

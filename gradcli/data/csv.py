@@ -21,7 +21,7 @@ from gradcli.data.files import Loaded, gzip_notes, load, shown
 from gradcli.data.fitted_table import FittedTable, facts_in, roles_of
 from gradcli.data.prepared.cache import cache_folder, small
 from gradcli.data.samples import InFiles, Samples, imagined, outlined
-from gradcli.data.series import InTime, Series, Steps, Stretches, stretches_in
+from gradcli.data.series import InTime, Stretches, TimeSeries, WindowSteps, stretches_in
 from gradcli.data.small_table import read
 from gradcli.data.split import SplitMap, check_stratify, group_of, stratify_of
 from gradcli.data.sums import SUMS
@@ -136,7 +136,7 @@ class CsvSource(InTime, ScaledTargets, Cached):
             return facts_in(self._prepared().facts["data"])
         return read.remember(self)[1].facts
 
-    def outline(self, facts: Facts) -> dict[str, Samples] | dict[str, Series]:
+    def outline(self, facts: Facts) -> dict[str, Samples] | dict[str, TimeSeries]:
         """The splits as `load` makes them, on "meta"."""
         if (steps := self.steps) is not None:
             return self._series_outline(facts, steps)
@@ -150,7 +150,7 @@ class CsvSource(InTime, ScaledTargets, Cached):
             return not small(*self.places().values())
         return False
 
-    def _series_outline(self, facts: Facts, steps: Steps) -> dict[str, Series]:
+    def _series_outline(self, facts: Facts, steps: WindowSteps) -> dict[str, TimeSeries]:
         width = facts.input[0 if steps.first else 1]
         dtype = engine.float32 if self.task == "regression" else engine.int64
         alone = {name: (size + steps.behind,) for name, size in facts.sizes.items()}
@@ -160,18 +160,18 @@ class CsvSource(InTime, ScaledTargets, Cached):
             rows = imagined((sum(lengths), width), engine.float32, mapped=maps)
             values = imagined((sum(lengths), *facts.target), dtype, mapped=maps)
             stretches = Stretches.of(lengths, steps)
-            outline[name] = Series(rows, values, steps, stretches and stretches.to("meta"))
+            outline[name] = TimeSeries(rows, values, steps, stretches and stretches.to("meta"))
         return outline
 
     def _whole(
         self, inputs: Tensor, targets: Tensor, begins: Sequence[int] = ()
-    ) -> Samples | Series:
+    ) -> Samples | TimeSeries:
         """All rows as samples, before they are cut; `begins` are first rows of files."""
         steps = self.steps
         if steps is None:
             return Samples(inputs, targets)
         lengths = stretches_in(range(inputs.shape[0]), begins)
-        return Series(inputs, targets, steps, Stretches.of(lengths, steps))
+        return TimeSeries(inputs, targets, steps, Stretches.of(lengths, steps))
 
     def load(self) -> LoadedData:
         """Every row encoded, shuffled and split."""
@@ -351,7 +351,7 @@ def _load_if_small(path: Path) -> Path | Loaded:
 def _tensors_of(labelled: Labelled) -> tuple[Tensor, Tensor]:
     """The inputs and targets of a split."""
     split = labelled.split
-    if isinstance(split, Series):
+    if isinstance(split, TimeSeries):
         return split.rows, split.values
     assert isinstance(split, Samples), "a table has no other splits"
     return split.inputs, split.targets

@@ -22,7 +22,7 @@ Shared = tuple[dict[str, Samples], tuple[str, ...]]
 
 
 @dataclass(frozen=True)
-class Cut:
+class SplitAssignment:
     """Which samples each split has.
 
     Attributes:
@@ -50,7 +50,7 @@ def shared_out(whole: Samples, parts: Mapping[str, range], facts: Facts) -> Shar
 
 def stratified(
     parts: Mapping[str, range], order: Tensor, numbers: Tensor, labels: Sequence[str]
-) -> Cut:
+) -> SplitAssignment:
     """Give each class its share in every split; the splits are as large as `parts`.
 
     `numbers` are the classes of the samples, by sample. The first samples of a class in `order`
@@ -66,7 +66,7 @@ def stratified(
     )
     _, positions = engine.sort(in_order, stable=True)
     which = engine.index_select(_bytes(by_class), 0, engine.sort(positions)[1])
-    return Cut(
+    return SplitAssignment(
         _by_part(order, which), dict(parts), tuple(_lacks(labels, counts, shares, list(parts)))
     )
 
@@ -113,7 +113,7 @@ def _lacks(
 
 def grouped(
     ranges: Mapping[str, range], order: Tensor, numbers: Tensor, groups: int, seed: int, what: str
-) -> Cut:
+) -> SplitAssignment:
     """All samples of a group lie in one split; borders are the nearest to those asked for.
 
     `numbers` are the groups of the samples, by their places; `what` names the data for messages.
@@ -136,7 +136,7 @@ def grouped(
         stop = start + sum(sizes[group] for group in by_chance[low:high])
         parts[name], start, low = range(start, stop), stop, high
     which = engine.index_select(_bytes(bytes(part_of)), 0, in_order)
-    return Cut(_by_part(order, which), parts)
+    return SplitAssignment(_by_part(order, which), parts)
 
 
 def _borders(sizes: Sequence[int], ends: Sequence[int]) -> list[int]:

@@ -22,7 +22,7 @@ _LARGE = threading.Lock()  # of large pictures one is unpacked at a time
 
 
 @dataclass(frozen=True)
-class Picture:
+class DecodedImage:
     """A picture as channels of size x size bytes, and what of the file is not in them."""
 
     planes: bytes
@@ -43,7 +43,7 @@ def planes(data: bytes, size: int, color: str, source: str) -> bytes:
     return picture_of(data, size, color, source).planes
 
 
-def picture_of(data: bytes, size: int, color: str, source: str) -> Picture:
+def picture_of(data: bytes, size: int, color: str, source: str) -> DecodedImage:
     """A picture from the bytes of a file in one of the FORMATS; `source` names it in errors.
 
     It is rotated to its EXIF orientation, resized (bilinear) to `size` on its shorter side, and
@@ -73,7 +73,7 @@ def picture_of(data: bytes, size: int, color: str, source: str) -> Picture:
         raise DataError(f"{source}: {what}", code="E302") from None
 
 
-def _of_file(image: Any, data: bytes, size: int, color: str, source: str) -> Picture:
+def _of_file(image: Any, data: bytes, size: int, color: str, source: str) -> DecodedImage:
     numbers = 1 if image.mode in modes.GRAYS else 4
     unpacked = _check_sides(image.width, image.height, numbers, data, source)
     with _LARGE if unpacked > BOMB_SIZE else nullcontext():
@@ -83,7 +83,7 @@ def _of_file(image: Any, data: bytes, size: int, color: str, source: str) -> Pic
             bits = png.bits_of(data)
         elif image.format == "JPEG":
             jpeg.check(data)
-        return Picture(_planes(image, size, color), modes.losses(image, bits))
+        return DecodedImage(_planes(image, size, color), modes.losses(image, bits))
 
 
 def planes_of(picture: Any, size: int, color: str, source: str = "the picture") -> bytes:

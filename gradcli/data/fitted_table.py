@@ -14,7 +14,7 @@ from gradcli.data.columns import Encoder, classes_in, values_in
 from gradcli.data.facts import CategoryColumn, DataFacts, NumericColumn
 from gradcli.data.files import shown
 from gradcli.data.order import order_of
-from gradcli.data.series import Steps, stretches_in
+from gradcli.data.series import WindowSteps, stretches_in
 from gradcli.data.split import NAMES, cut, group_of, parts_of, stratify_of, unused_of
 from gradcli.data.tabular.collected import Gaps, TypedTable, collect, without_gaps
 from gradcli.data.tabular.header import need
@@ -28,7 +28,7 @@ from gradcli.wording import listed, quantity
 
 if TYPE_CHECKING:
     from gradcli.data.csv import CsvSource
-    from gradcli.data.cuts import Cut
+    from gradcli.data.cuts import SplitAssignment
     from gradcli.data.dataset import Labelled
 
 DEFAULT_SPLIT: dict[str, int | str] = {"train": "80%", "val": "10%", "test": "10%"}
@@ -127,7 +127,9 @@ def stretches_of(parts: Mapping[str, range], table: TypedTable) -> dict[str, tup
     return {name: stretches_in(part, table.begins) for name, part in parts.items()}
 
 
-def series_sizes(steps: Steps, parts: Mapping[str, range], table: TypedTable) -> dict[str, int]:
+def series_sizes(
+    steps: WindowSteps, parts: Mapping[str, range], table: TypedTable
+) -> dict[str, int]:
     """The samples of each split of a time series."""
     stretches = stretches_of(parts, table).items()
     return {name: steps.size(s, f"{table.source}: the {name} split") for name, s in stretches}
@@ -150,7 +152,7 @@ def _cut(
 
     column = table.words[group or source.targets[0]]
     numbers = engine.frombuffer(column.codes, dtype=engine.int32)
-    parting: Cut
+    parting: SplitAssignment
     if group is None:
         parting = stratified(parts, order, numbers, column.table)
     else:

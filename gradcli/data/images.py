@@ -16,7 +16,7 @@ from gradcli.data.dataset import Facts, Labelled, LaterInputs, LoadedData, Unsee
 from gradcli.data.facts import DataFacts
 from gradcli.data.files import Loaded, read, shown
 from gradcli.data.hashes import gathered
-from gradcli.data.idx import Header, Idx, read_header, read_idx
+from gradcli.data.idx import Idx, IdxHeader, read_header, read_idx
 from gradcli.data.inflate import is_gzip
 from gradcli.data.pictures import OwnPictures, Statistic, splits_of, unlabelled
 from gradcli.data.samples import InFiles, Samples, tensor_of
@@ -68,7 +68,7 @@ class IdxSource(Cached, OwnPictures):
         unused = unused_of(parts, train.shape[0])
         return Facts(shape, "float", (), classes, None, (), sizes, first_label=first, unused=unused)
 
-    def _headers(self, images: str, labels: str) -> Header:
+    def _headers(self, images: str, labels: str) -> IdxHeader:
         header = read_header(Path(images))
         check_pair(header, read_header(Path(labels)), images, labels)
         return header
@@ -116,7 +116,7 @@ class IdxSource(Cached, OwnPictures):
         path = Path(self.images)
         return InFiles(sample_shape(read_header(path))) if is_large(path) else InFiles()
 
-    def _begin_reading(self, classes: int | None) -> dict[str, Background[Pair]]:
+    def _begin_reading(self, classes: int | None) -> dict[str, Background[LabelledImages]]:
         """The training files, and the test files where there are any."""
         assert classes is not None
         files = self.images, self.labels
@@ -150,10 +150,10 @@ class IdxSource(Cached, OwnPictures):
 
 
 @dataclass(frozen=True)
-class Pair:
+class LabelledImages:
     """Images and labels that belong together, with their files."""
 
-    header: Header
+    header: IdxHeader
     images: Tensor
     labels: Idx
     image_file: Loaded | MappedArray
@@ -166,7 +166,7 @@ class Pair:
         return Samples(inputs, targets, scale_of(self.header), mean, std)
 
 
-def read_pair(images: str, labels: str, classes: int, cache: str | None) -> Pair:
+def read_pair(images: str, labels: str, classes: int, cache: str | None) -> LabelledImages:
     """Both files; counts, labels and (for float images) numbers checked; large images mapped."""
     label_idx, label_file = read_idx(Path(labels))
     check_labels(label_numbers(label_idx, labels), classes, labels)
@@ -174,12 +174,12 @@ def read_pair(images: str, labels: str, classes: int, cache: str | None) -> Pair
         header = read_header(Path(images))
         check_pair(header, label_idx.header, images, labels)
         numbers, file = large_images(Path(images), cache)
-        return Pair(header, numbers, label_idx, file, label_file)
+        return LabelledImages(header, numbers, label_idx, file, label_file)
     image_idx, image_file = read_idx(Path(images))
     check_pair(image_idx.header, label_idx.header, images, labels)
     check_finite(image_idx, images)
     inputs = tensor_of(image_idx.numbers, image_idx.header.shape)
-    return Pair(image_idx.header, inputs, label_idx, image_file, label_file)
+    return LabelledImages(image_idx.header, inputs, label_idx, image_file, label_file)
 
 
 def is_large(path: Path) -> bool:
@@ -276,18 +276,18 @@ def unseen(rows: Tensor, scale: float, facts: DataFacts, path: Path) -> Unseen:
     return Unseen(inputs, [f"{path.name}:{index}" for index in indices], indices)
 
 
-def sample_shape(header: Header) -> tuple[int, ...]:
+def sample_shape(header: IdxHeader) -> tuple[int, ...]:
     """(H, W) images get one channel; (F,) vectors and (C, H, W) images stay as they are."""
     inner = header.shape[1:]
     return (1, *inner) if len(inner) == 2 else inner
 
 
-def scale_of(header: Header) -> float:
+def scale_of(header: IdxHeader) -> float:
     """Bytes are divided by 255, so that they lie in 0..1; other types are taken as they are."""
     return 255.0 if header.dtype == "uint8" else 1.0
 
 
-def check_pair(images: Header, labels: Header, images_name: str, labels_name: str) -> None:
+def check_pair(images: IdxHeader, labels: IdxHeader, images_name: str, labels_name: str) -> None:
     """Both have samples, equally many; labels are one whole number each."""
     _not_empty(images, shown(images_name))
     if len(images.shape) < 2 or 0 in images.shape:
@@ -305,7 +305,7 @@ def check_pair(images: Header, labels: Header, images_name: str, labels_name: st
         )
 
 
-def same_samples(train: Header, test: Header, train_name: str, test_name: str) -> None:
+def same_samples(train: IdxHeader, test: IdxHeader, train_name: str, test_name: str) -> None:
     """Training and test samples have one shape and type."""
     if train.shape[1:] != test.shape[1:] or train.dtype != test.dtype:
         raise DataError(
@@ -352,6 +352,6 @@ def check_finite(images: Idx, source: str, first: int = 0) -> None:
         )
 
 
-def _not_empty(header: Header, source: str) -> None:
+def _not_empty(header: IdxHeader, source: str) -> None:
     if header.shape[0] == 0:
         raise DataError(f"{source}: the dataset is empty: {header}", code="E305")

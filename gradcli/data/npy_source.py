@@ -15,7 +15,7 @@ from gradcli.data.arrays import Arrays, sample_shape
 from gradcli.data.facts import Facts
 from gradcli.data.files import shown
 from gradcli.data.images import new_pair
-from gradcli.data.npy import Header
+from gradcli.data.npy import NpyHeader
 from gradcli.data.samples import InFiles
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
@@ -27,7 +27,7 @@ class NpySource(Arrays):
 
     PLACES = ("inputs", "targets", "test_inputs", "test_targets", "cache")
 
-    def header(self, name: str) -> Header:
+    def header(self, name: str) -> NpyHeader:
         """From the first bytes; the length of the file is compared with it."""
         return npy_header(Path(name))
 

@@ -13,7 +13,7 @@ from gradcli.data.arrays import Arrays, sample_shape
 from gradcli.data.cached import locate_cache
 from gradcli.data.facts import Facts
 from gradcli.data.files import locate, shown
-from gradcli.data.npy import Header
+from gradcli.data.npy import NpyHeader
 from gradcli.data.samples import InFiles
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
@@ -62,7 +62,7 @@ class NpzSource(Arrays):
         """Mapped from prepared data, or in memory."""
         return npz_tensor(Path(self.file), name, open_files, self.cache, large=self._is_large)
 
-    def header(self, name: str) -> Header:
+    def header(self, name: str) -> NpyHeader:
         """From the first bytes of the array."""
         return npz_header(Path(self.file), name)
 

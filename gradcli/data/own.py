@@ -101,7 +101,7 @@ class OwnDataset(ScaledTargets):
     def _hashes(self) -> Mapping[str, str]:
         from gradcli.data.own_hash import sha256_of_tensors  # once there is something to hash
 
-        values: dict[str, str | hashes.Later] = {}
+        values: dict[str, str | hashes.PendingHash] = {}
         prepared = vars(self).get("_prepared", {})
         for name, split in self._samples_by_split.items():
             if name in prepared:

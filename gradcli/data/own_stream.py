@@ -52,7 +52,7 @@ def keep(
         progress = writer.progress(sum(lengths.values()), "sample")
         facts = {}
         for name, stream in streams.items():
-            reading = _Reading(name, lengths[name], code, guarded)
+            reading = _SplitWriter(name, lengths[name], code, guarded)
             facts[name] = reading.write(stream, writer, progress.advance)
         return facts
 
@@ -106,7 +106,7 @@ def _files_in(value: object) -> Iterator[Path]:
         yield from _files_in([*value.values()])
 
 
-class _Reading:
+class _SplitWriter:
     """The samples of one split on their way into prepared data."""
 
     def __init__(self, name: str, length: int, code: Path, guarded: Guarded) -> None:

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from gradcli.data.decode import Picture, picture_of
+from gradcli.data.decode import DecodedImage, picture_of
 from gradcli.data.files import read, shown
 from gradcli.data.samples import tensor_of
 from gradcli.dataclass import dataclass
@@ -77,7 +77,7 @@ class Decoded:
     losses: Counter[str]
 
 
-def picture_in(path: Path, size: int, color: str) -> tuple[Picture, str]:
+def picture_in(path: Path, size: int, color: str) -> tuple[DecodedImage, str]:
     """A picture, and the hash of its file."""
     data = read(path)
     return picture_of(data, size, color, shown(path)), hashlib.sha256(data).hexdigest()

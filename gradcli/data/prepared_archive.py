@@ -8,7 +8,7 @@ from pathlib import Path
 from gradcli.data import npy
 from gradcli.data.array_files import tensor
 from gradcli.data.files import Loaded, shown
-from gradcli.data.prepared_rows import Rows, rows_in
+from gradcli.data.prepared_rows import RowReading, rows_in
 from gradcli.engine import Tensor
 
 READER, VERSION = "npz", 1  # of prepared data
@@ -24,7 +24,7 @@ def array_in(path: Path, name: str, cache: Path) -> tuple[Tensor, Loaded]:
     def blocks() -> tuple[int, Iterator[Tensor]]:
         return npy.peek(path, name, shown(path)).shape[0], _blocks(path, name)
 
-    return rows_in(path, Rows(READER, VERSION, {"array": name}, blocks), cache)
+    return rows_in(path, RowReading(READER, VERSION, {"array": name}, blocks), cache)
 
 
 def _blocks(path: Path, name: str) -> Iterator[Tensor]:

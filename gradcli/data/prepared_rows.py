@@ -16,7 +16,7 @@ from gradcli.engine import Tensor
 
 
 @dataclass(frozen=True)
-class Rows:
+class RowReading:
     """How the rows of a file are read.
 
     Attributes:
@@ -30,7 +30,7 @@ class Rows:
     blocks: Callable[[], tuple[int, Iterator[Tensor]]]
 
 
-def rows_in(path: Path, rows: Rows, cache: Path) -> tuple[Tensor, Loaded]:
+def rows_in(path: Path, rows: RowReading, cache: Path) -> tuple[Tensor, Loaded]:
     """The rows mapped from prepared data, and what is known of their file."""
 
     def write(writer: Writer) -> dict[str, Any]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _Read = tuple[tuple[Mapping[str, str], tuple[str, ...]], FittedTable]
 
 
-class _Reading:
+class _LastTable:
     """The table that was read last, between `facts` and `load` of one start."""
 
     def __init__(self) -> None:
@@ -54,4 +54,4 @@ def _key(source: CsvSource) -> object:
     return replace(source, target_scale=None, cache=None), times
 
 
-read = _Reading()
+read = _LastTable()

@@ -56,7 +56,7 @@ class Shard:
 
 
 @dataclass(frozen=True)
-class Piece:
+class ShardSpan:
     """A stretch of a shard that belongs to a split; `window` is the number of its first window."""
 
     window: int
@@ -64,7 +64,9 @@ class Piece:
     stop: int
 
 
-def pieces_of(shards: Sequence[Shard], part: range, context: int, stride: int) -> tuple[Piece, ...]:
+def pieces_of(
+    shards: Sequence[Shard], part: range, context: int, stride: int
+) -> tuple[ShardSpan, ...]:
     """The stretches of a part of all tokens that hold a window at least: none crosses shards."""
     pieces, before, number = [], 0, 0
     for shard in shards:
@@ -72,7 +74,7 @@ def pieces_of(shards: Sequence[Shard], part: range, context: int, stride: int) -
         high = min(max(part.stop - before, 0), shard.count)
         count = windows(high - low, context, stride)
         if count:
-            pieces.append(Piece(number, shard.start + low, shard.start + high))
+            pieces.append(ShardSpan(number, shard.start + low, shard.start + high))
         number += count
         before += shard.count
     return tuple(pieces)
@@ -89,7 +91,7 @@ class TokenWindows:
     """
 
     rows: Tensor
-    pieces: tuple[Piece, ...]
+    pieces: tuple[ShardSpan, ...]
     shards: tuple[Shard, ...]
     context: int
     stride: int

@@ -13,7 +13,7 @@ from gradcli import engine
 from gradcli.data.dataset import Facts, Labelled, LaterInputs, LoadedData, Unseen
 from gradcli.data.facts import DataFacts
 from gradcli.data.files import expanded, locate, regular_size, shown
-from gradcli.data.hashes import Later, gathered
+from gradcli.data.hashes import PendingHash, gathered
 from gradcli.data.samples import imagined
 from gradcli.data.split import cut
 from gradcli.data.text import DEFAULT_SPLIT
@@ -185,7 +185,7 @@ class TokenSource:
 
         check = Below(self.header, self._width, self._kinds, "token", little=True)
         question = None if self._kinds == 1 << 8 * self._width else check
-        rows, readings, places = {}, dict[str, Later](), dict[str, str]()
+        rows, readings, places = {}, dict[str, PendingHash](), dict[str, str]()
         for begins, paths in self._files().items():
             identities = self._identities(paths)
             rows[begins] = self._mapped(identities)

@@ -14,7 +14,7 @@ from pyarrow import ipc, parquet
 from gradcli.data.arrow.columns import OpenColumns, has_texts, numbers_in
 from gradcli.data.files import Loaded, open_regular, regular_size, shown
 from gradcli.data.inflate import BOMB_RATIO
-from gradcli.data.tabular.reader import Block, Role, WithoutHeaderRow
+from gradcli.data.tabular.reader import Role, TableBlock, WithoutHeaderRow
 from gradcli.errors import DataError
 from gradcli.wording import quantity
 
@@ -68,7 +68,7 @@ class ArrowFileReader(WithoutHeaderRow):
             self._types = list(self._file.schema.types)
             self.header: Sequence[str] = list(self._file.schema.names)
 
-    def blocks(self, roles: Mapping[str, Role]) -> Iterator[Block]:
+    def blocks(self, roles: Mapping[str, Role]) -> Iterator[TableBlock]:
         """The columns of `roles`, as the protocol says."""
         kinds = {name: self._types[self.header.index(name)] for name in roles}
         for name, kind in kinds.items():
@@ -124,10 +124,10 @@ class ArrowFileReader(WithoutHeaderRow):
             raise DataError(f"{self.source}: {what}", code="E302") from None
 
 
-def _block(batch: Any, columns: OpenColumns) -> Block:
+def _block(batch: Any, columns: OpenColumns) -> TableBlock:
     numbers = {name: numbers_in(batch.column(name)) for name in columns.numeric}
     cells = {name: batch.column(name) for name in columns.worded}
-    return Block(batch.num_rows, columns.numbers(numbers), columns.words(cells))
+    return TableBlock(batch.num_rows, columns.numbers(numbers), columns.words(cells))
 
 
 class _ParquetFile:

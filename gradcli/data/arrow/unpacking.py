@@ -19,7 +19,7 @@ def unzstd(pieces: Iterator[bytes], size: int, source: str) -> Iterator[bytes]:
     """The content of zstd bytes that come in pieces, `size` in all; of any length, but no bomb."""
     total, buffer = 0, bytearray(_PIECE)  # `read` would lose its memory where the data end early
     try:
-        with pa.CompressedInputStream(pa.PythonFile(_Stream(pieces), "r"), "zstd") as stream:
+        with pa.CompressedInputStream(pa.PythonFile(_ZstdStream(pieces), "r"), "zstd") as stream:
             while count := stream.readinto(buffer):
                 total += count
                 refuse_bomb(size, total, source, TRUSTED_TEXT)
@@ -29,7 +29,7 @@ def unzstd(pieces: Iterator[bytes], size: int, source: str) -> Iterator[bytes]:
         raise DataError(f"{source}: zstd data is damaged: {why}", code="E302") from None
 
 
-class _Stream(io.RawIOBase):
+class _ZstdStream(io.RawIOBase):
     """Pieces as a file that is read from its beginning."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:

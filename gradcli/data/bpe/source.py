@@ -41,7 +41,7 @@ ROLE = "tokenizer"  # of its hash
 
 
 @dataclass(frozen=True)
-class Encoded:
+class EncodedText:
     """A text as tokens, `rows` as `stored_as` says; `sha256` of its files by their roles."""
 
     rows: Tensor
@@ -141,11 +141,11 @@ class BpeText:
         return {role: (path, self.sha256[role]) for role, path in self.files.items()}
 
     @cached_property
-    def text(self) -> Encoded:
+    def text(self) -> EncodedText:
         """All tokens, in memory or mapped."""
         tokenizer = self.tokenizer
         if self._is_small:
-            return Encoded(self._rows(self.files.values()), self.sha256, mapped=False)
+            return EncodedText(self._rows(self.files.values()), self.sha256, mapped=False)
         from gradcli.data.prepared.sets import Recipe, prepared
 
         dtype, inner = stored_as(array(code_of(tokenizer.vocab)).itemsize)
@@ -162,7 +162,7 @@ class BpeText:
         content = prepared(
             Recipe(READER, VERSION, keys, self._sources()), write, cache_folder(self.source.cache)
         )
-        return Encoded(content.tensor("tokens"), content.sha256, mapped=True)
+        return EncodedText(content.tensor("tokens"), content.sha256, mapped=True)
 
     def _rows(self, files: Iterable[Path]) -> Tensor:
         """The tokens of files, in memory."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from gradcli import engine
 from gradcli.data.files import shown
 from gradcli.data.prepared.identity import FileIdentity
-from gradcli.data.prepared.mapped import Place, View, identity_of, open_file, register
+from gradcli.data.prepared.mapped import FileSlice, MappedMemory, identity_of, open_file, register
 from gradcli.engine import DType, Tensor
 from gradcli.engine.device import cpu
 from gradcli.errors import DataError
@@ -35,16 +35,16 @@ def map_joined(files: Sequence[tuple[Path, FileIdentity]], dtype: DType) -> Tens
     """
     starts = starts_of([identity.size for _, identity in files])
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-    view = View(-1, starts[-1], flags=flags, prot=mmap.PROT_READ)
+    view = MappedMemory(-1, starts[-1], flags=flags, prot=mmap.PROT_READ)
     address = cpu.address(cpu.borrow(view))
-    places = [Place(p, i, at, i.size) for at, (p, i) in zip(starts, files, strict=False)]
+    places = [FileSlice(p, i, at, i.size) for at, (p, i) in zip(starts, files, strict=False)]
     for place in places:
         _overlay(place, address + place.start)
     register(view, places)
     return engine.frombuffer(view, dtype=dtype)
 
 
-def _overlay(place: Place, address: int) -> None:
+def _overlay(place: FileSlice, address: int) -> None:
     """Map a file at an address that is ours."""
     call = ctypes.CDLL(None, use_errno=True).mmap
     call.restype = ctypes.c_void_p

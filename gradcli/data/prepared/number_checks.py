@@ -32,7 +32,7 @@ class Check(Protocol):
 
 
 @dataclass(frozen=True)
-class Finite:
+class FiniteCheck:
     """All float32 numbers are finite.
 
     Attributes:

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gradcli.data.files import check_sums, reading, shown
-from gradcli.data.hashes import Later
+from gradcli.data.hashes import PendingHash
 from gradcli.data.prepared.identity import BLOCK, FileIdentity, Remembering, recall
 from gradcli.data.prepared.number_checks import Check
 from gradcli.errors import DataError, GradcliError
 
 
-class FileReading(Later):
+class FileReading(PendingHash):
     """One file that is read to its end; what it is known to be already, it need not be.
 
     Attributes:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from gradcli.data.files import as_text, shown
 from gradcli.data.prepared import identity, progress
 from gradcli.data.prepared.identity import Advance, Book, FileIdentity
-from gradcli.data.prepared.lock import Lock
+from gradcli.data.prepared.lock import PreparationLock
 from gradcli.data.prepared.writer import StoredArray, Writer, as_json, header, write_error
 from gradcli.dataclass import dataclass
 from gradcli.errors import DataError, RunError
@@ -136,7 +136,7 @@ def _there(recipe: Recipe, cache: Path) -> PreparedSet | None:
 def _prepared_alone(recipe: Recipe, write: Write, cache: Path) -> PreparedSet:
     try:
         cache.mkdir(parents=True, exist_ok=True)
-        lock = Lock(cache / f"{recipe.name}.lock", recipe.title)
+        lock = PreparationLock(cache / f"{recipe.name}.lock", recipe.title)
     except OSError as error:
         raise write_error(error, cache / recipe.name) from None
     with lock:
@@ -152,7 +152,7 @@ def _looked_again(recipe: Recipe, cache: Path) -> PreparedSet | None:
         return None
 
 
-def _fresh(recipe: Recipe, write: Write, cache: Path, lock: Lock) -> PreparedSet:
+def _fresh(recipe: Recipe, write: Write, cache: Path, lock: PreparationLock) -> PreparedSet:
     if lock.is_safe:
         remove_asides(cache, recipe.name)
     _make(recipe, write, cache)

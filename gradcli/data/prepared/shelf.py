@@ -16,7 +16,7 @@ from pathlib import Path
 from gradcli.data.files import shown
 from gradcli.data.prepared import notes
 from gradcli.data.prepared.identity import Advance
-from gradcli.data.prepared.lock import Lock
+from gradcli.data.prepared.lock import PreparationLock
 from gradcli.data.prepared.sets import FACTS, Damage, OtherFormat, open_set, read_facts
 from gradcli.dataclass import dataclass
 from gradcli.errors import RunError
@@ -108,7 +108,7 @@ def is_locked(path: Path) -> bool:
     if not place.exists():
         return False
     try:
-        with Lock(place, None) as lock:
+        with PreparationLock(place, None) as lock:
             return not lock.is_mine
     except OSError:
         return False
@@ -130,7 +130,7 @@ def remove(entry: Shelved) -> bool:
         RunError: it cannot be removed.
     """
     try:
-        with Lock(_lock_of(entry.path), None) as lock:
+        with PreparationLock(_lock_of(entry.path), None) as lock:
             if lock.is_mine:
                 _remove(entry.path)
             return lock.is_mine

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from gradcli import engine
-from gradcli.data.tabular.reader import Block, Numbers, Role, WithHeaderRow, Words, most_words
+from gradcli.data.tabular.reader import Numbers, Role, TableBlock, WithHeaderRow, Words, most_words
 from gradcli.engine import Tensor
 from gradcli.engine.array import empty, run
 
@@ -152,8 +152,8 @@ class CellsReader(WithHeaderRow):
         self.header: Sequence[str] = list(columns)
         self._columns = columns
 
-    def blocks(self, roles: Mapping[str, Role]) -> Iterator[Block]:
+    def blocks(self, roles: Mapping[str, Role]) -> Iterator[TableBlock]:
         """All rows in one."""
         count = len(next(iter(self._columns.values()), ()))
         if count:
-            yield Block(count, *Columns(roles).of(self._columns))
+            yield TableBlock(count, *Columns(roles).of(self._columns))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from gradcli.data.files import shown
-from gradcli.data.tabular.doubtful import Doubtful
+from gradcli.data.tabular.doubtful import DoubtfulTable
 from gradcli.data.tabular.reader import TableReader
 from gradcli.errors import DataError
 from gradcli.registry import did_you_mean
@@ -40,7 +40,7 @@ def need(reader: TableReader, columns: Sequence[str], notes: Mapping[str, str] =
             *_ways_out(header, columns),
         ),
     )
-    raise reader.why(error) if isinstance(reader, Doubtful) else error
+    raise reader.why(error) if isinstance(reader, DoubtfulTable) else error
 
 
 def _with_nearest(missing: Sequence[str], candidates: Sequence[str]) -> str:
