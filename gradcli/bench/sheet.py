@@ -75,15 +75,15 @@ def layer_work(config: Config) -> dict[str, PartCost]:
     Raises:
         CaptureError, DeviceError: the step looks at numbers.
     """
-    turns = Scopes()
-    recorded = _OwnedRehearsal(turns=turns)
+    scopes = Scopes()
+    recorded = _OwnedRehearsal(scopes=scopes)
     works: dict[str, PartCost] = {}
     with undisturbed():
         with engine.device("meta"):
             job = job_of(config, imagined_data(config))
-        with layers.watched(job, config.model, turns) as watched:
-            loss = _counting(watched.loss, turns, recorded, works)
-            step = MarkedStep(replace(watched, loss=loss), job.dataset.splits["train"], turns)
+        with layers.watched(job, config.model, scopes) as watched:
+            loss = _counting(watched.loss, scopes, recorded, works)
+            step = MarkedStep(replace(watched, loss=loss), job.dataset.splits["train"], scopes)
             with engine.device("meta"):
                 size = min(config.train.batch, job.dataset.splits["train"].size)
                 indices = engine.empty(size, dtype=engine.int64)
@@ -110,7 +110,7 @@ def _count(call: Call, turn: Scope, works: dict[str, PartCost]) -> None:
 
 def _counting(
     loss: Callable[[Tensor, Tensor], Tensor],
-    turns: Scopes,
+    scopes: Scopes,
     recorded: _OwnedRehearsal,
     works: dict[str, PartCost],
 ) -> Callable[[Tensor, Tensor], Tensor]:
@@ -121,7 +121,7 @@ def _counting(
         result = loss(outputs, targets)
         if not ids:
             for node in sorted(layers.graph(result), key=lambda node: node.number):
-                work = works.setdefault(turns.of_node(node).owner, PartCost())
+                work = works.setdefault(scopes.of_node(node).owner, PartCost())
                 for storage, _ in node.versions:
                     if id(storage) not in ids and recorded.is_made(storage):
                         ids.add(id(storage))

@@ -82,11 +82,11 @@ class TrainingSteps:
 
 
 class MarkedStep(OneStep):
-    """A step that reports the turns of its batch and of its update of the weights."""
+    """A step that reports the scopes of its batch and of its update of the weights."""
 
-    def __init__(self, job: Job, split: Split, turns: Scopes) -> None:
+    def __init__(self, job: Job, split: Split, scopes: Scopes) -> None:
         super().__init__(job, split)
-        self._turns = turns
+        self._turns = scopes
 
     def batch(self, indices: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         """The samples, in the turn of the batch."""
@@ -101,9 +101,9 @@ class MarkedStep(OneStep):
 
 def parts(job: Job, plan: Sequence[PlannedLayer], times: int) -> Parts:
     """The calls of the first step, each with its time and the turn it belongs to."""
-    turns = Scopes()
+    scopes = Scopes()
     indices = _order(job).rows(0, 1)[0]
-    with layers.watched(job, plan, turns) as watched:
-        step = MarkedStep(watched, job.dataset.splits["train"], turns)
+    with layers.watched(job, plan, scopes) as watched:
+        step = MarkedStep(watched, job.dataset.splits["train"], scopes)
         inputs = [row[0] for row in step.inputs([1])]
-        return calls.measure(lambda: step(indices, *inputs), turns, times)
+        return calls.measure(lambda: step(indices, *inputs), scopes, times)
