@@ -38,7 +38,7 @@ from gradcli.config.sample_prompt import prompt_fits
 from gradcli.config.schedules import choose_schedule
 from gradcli.config.schema import check, schema_of
 from gradcli.config.sections import (
-    ELSEWHERE,
+    MISPLACED,
     VERSION,
     NamedSection,
     Pretrained,
@@ -178,7 +178,7 @@ class _Loading:
         references = References(tree, report)
         root = references.resolve(tree)
         crosscheck.unused_vars(tree, references.names, report)
-        values = check(root, schema_of(top), "", report, elsewhere=ELSEWHERE)
+        values = check(root, schema_of(top), "", report, elsewhere=MISPLACED)
         self._version(root)
         data = self._data(root, code)
         source, facts = (data[0].instance, data[1]) if data else (None, None)

@@ -99,7 +99,7 @@ class Pretrained:
 
 
 # Keys that people write at the top level or in `train:`, and where they belong.
-ELSEWHERE = {
+MISPLACED = {
     **{key: f"train.{key}" for key in schema_of(TrainSettings).hints},
     "batch_size": "train.batch",
     "lr": "optim.lr",
@@ -216,7 +216,7 @@ def settings(node: YamlNode | None, report: ErrorReport) -> TrainSettings | None
         )
     elif not both and not any(item and item.broken for item in (epochs, steps)):
         report.error("E104", "train needs epochs or steps, to know how long", node.place)
-    away = {key: home for key, home in ELSEWHERE.items() if not home.startswith("train.")}
+    away = {key: home for key, home in MISPLACED.items() if not home.startswith("train.")}
     values = check(node, schema_of(TrainSettings), "train.", report, elsewhere=away)
     return None if values is None else TrainSettings(**values)
 
