@@ -14,12 +14,13 @@ from gradcli import engine
 from gradcli.engine import nn, optim
 from gradcli.train.directory import RunDirectory
 from gradcli.train.job import Job, TrainSettings
-from gradcli.train.launch import Circumstances, resume, start
+from gradcli.train.launch import resume, start
 from gradcli.train.metrics import METRICS
 from gradcli.train.report import Reporter
+from gradcli.train.run_context import RunContext
 from gradcli.train.signals import Signals
 
-HERE = Circumstances(argv=["test"], device="cpu", threads=1, config_sha256="0" * 64)
+HERE = RunContext(argv=["test"], device="cpu", threads=1, config_sha256="0" * 64)
 
 
 class Silent(Reporter):
