@@ -86,16 +86,16 @@ class MarkedStep(OneStep):
 
     def __init__(self, job: Job, split: Split, scopes: Scopes) -> None:
         super().__init__(job, split)
-        self._turns = scopes
+        self._scopes = scopes
 
     def batch(self, indices: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         """The samples, in the turn of the batch."""
-        with self._turns.of(BATCH):
+        with self._scopes.of(BATCH):
             return super().batch(indices, state)
 
     def update(self, decay: Tensor | None = None) -> None:
         """The change, in the turn of the optimizer."""
-        with self._turns.of(UPDATE):
+        with self._scopes.of(UPDATE):
             super().update(decay)
 
 

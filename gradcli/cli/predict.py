@@ -190,10 +190,10 @@ def _check_usage(ctx: click.Context, files: bool, prompt: bool) -> None:
 
 def _write_on(run: TrainedRun, prompt: str, how: Sampling, as_json: bool) -> None:
     """Print the prompt and its continuation; the first text appears as it is generated."""
-    from gradcli.train.generate import Texts, remark
+    from gradcli.train.generate import Texts, cache_note
 
     texts = Texts(run.job, prompt, how)
-    note = remark(run.job)
+    note = cache_note(run.job)
     if note:
         output.say_aside(note)
     began = time.perf_counter()

@@ -272,7 +272,7 @@ def _changes_of(
 
 
 def _note_precision(job: Job, reporter: Reporter) -> None:
-    text = precision.remark(job)
+    text = precision.note(job)
     if text:
         reporter.note(text)
 

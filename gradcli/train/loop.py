@@ -172,7 +172,7 @@ class Trainer:
             self._log("step", step, epoch=epoch, **figures, **self._ranks.waiting())
         self._enter(step, self.meta.skipped, 0)
         self.reporter.on_step(step, loss, rate)
-        if step == 1 and (text := first_loss.remark(self.job, loss)):
+        if step == 1 and (text := first_loss.note(self.job, loss)):
             self.reporter.note(text)
 
     def _enter(self, step: int, skips: int, row: int) -> None:

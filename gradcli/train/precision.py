@@ -44,8 +44,8 @@ def each(settings: TrainSettings, pieces: Iterator[T]) -> Iterator[T]:
         yield piece
 
 
-def remark(job: Job) -> str:
-    """A remark if the precision has no effect on the job's device, else empty."""
+def note(job: Job) -> str:
+    """A note if the precision has no effect on the job's device, else empty."""
     device = next((parameter.device for parameter in job.model.parameters()), "cpu")
     if job.settings.precision != "tf32" or kind_of(device) == "cuda":
         return ""

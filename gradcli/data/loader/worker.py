@@ -76,7 +76,7 @@ class Fetch:
             self._stream = iter(self._dataset)
 
     def __call__(self, task: Any) -> Any:
-        """The batch of these indices, or of the next samples; EndOfStream at the end of the stream."""
+        """The batch of these indices, or the next one of the stream; EndOfStream after the last."""
         if self._stream is not None:
             return self._next(len(task) if self._batched else 1)
         many = getattr(self._dataset, "__getitems__", None)
