@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from gradcli.config.fields import Border, Factors, Padded, Shape, Sizes, Units, Window
 from gradcli.config.layer import LayerSpec
-from gradcli.config.modules import GRU, LSTM, RNN
+from gradcli.config.modules import GRUStates, LSTMStates, RNNStates
 from gradcli.config.row import passing_on
 from gradcli.config.tensor_spec import shape_text
 from gradcli.engine import nn
@@ -196,9 +196,9 @@ LAYERS: dict[str, LayerSpec] = {
     "groupnorm": LayerSpec(nn.GroupNorm, "groups=num_groups eps affine"),
     "instancenorm": LayerSpec(lines=nn.InstanceNorm1d, images=nn.InstanceNorm2d, keys="eps affine"),
     "rmsnorm": LayerSpec(nn.RMSNorm, "eps affine=elementwise_affine"),
-    "lstm": LayerSpec(sequences=LSTM, keys=f"out=hidden_size {_STATES}"),
-    "gru": LayerSpec(sequences=GRU, keys=f"out=hidden_size {_STATES}"),
-    "rnn": LayerSpec(sequences=RNN, keys=f"out=hidden_size nonlinearity {_STATES}"),
+    "lstm": LayerSpec(sequences=LSTMStates, keys=f"out=hidden_size {_STATES}"),
+    "gru": LayerSpec(sequences=GRUStates, keys=f"out=hidden_size {_STATES}"),
+    "rnn": LayerSpec(sequences=RNNStates, keys=f"out=hidden_size nonlinearity {_STATES}"),
     "positions": LayerSpec(sequences=nn.Positions),
     "attention": LayerSpec(sequences=attention),
     "transformer": LayerSpec(sequences=transformer),

@@ -61,6 +61,11 @@ class RecurrentStates(nn.StatefulModule, Recurrent):
     With two directions the last one of each, side by side: each has then seen everything.
     """
 
+    def __init_subclass__(cls, **keywords: object) -> None:
+        super().__init_subclass__(**keywords)
+        # Patterns of `freeze` and `lora`, messages and --compare torch have the engine's name.
+        cls.__name__ = cls.__name__.removesuffix("States")
+
     def __init__(self, *args: Any, last: bool = False, **keywords: Any) -> None:
         options = {"batch_first": True, **keywords}
         super().__init__(*args, **options)
@@ -78,13 +83,13 @@ class RecurrentStates(nn.StatefulModule, Recurrent):
         return engine.cat([h_n[-1 - i] for i in reversed(range(self.directions))], -1)
 
 
-class LSTM(RecurrentStates, nn.LSTM):
+class LSTMStates(RecurrentStates, nn.LSTM):
     """Long short-term memory: a state of hidden_size numbers after each step, or the last one."""
 
 
-class GRU(RecurrentStates, nn.GRU):
+class GRUStates(RecurrentStates, nn.GRU):
     """Gated recurrent unit: a state of hidden_size numbers after each step, or the last one."""
 
 
-class RNN(RecurrentStates, nn.RNN):
+class RNNStates(RecurrentStates, nn.RNN):
     """The plain recurrent layer: a state of hidden_size numbers after each step, or the last."""
