@@ -7,7 +7,7 @@ import pytest
 
 @pytest.mark.parametrize(
     ("module", "old", "new"),
-    [("gradcli.errors", "Place", "Location")],
+    [("gradcli.errors", "Place", "Location"), ("gradcli.data", "Facts", "DataSpec")],
 )
 def test_an_old_name_gives_the_same_class_and_warns(module: str, old: str, new: str) -> None:
     owner = import_module(module)
@@ -15,7 +15,7 @@ def test_an_old_name_gives_the_same_class_and_warns(module: str, old: str, new: 
         assert getattr(owner, old) is getattr(owner, new)
 
 
-@pytest.mark.parametrize("module", ["gradcli.errors"])
+@pytest.mark.parametrize("module", ["gradcli.errors", "gradcli.data"])
 def test_a_name_that_never_was_is_an_attribute_error(module: str) -> None:
     with pytest.raises(AttributeError, match="Nowhere"):
         import_module(module).Nowhere  # noqa: B018

@@ -19,7 +19,7 @@ from gradcli.train.metrics import direction_of
 from gradcli.wording import quantity
 
 if TYPE_CHECKING:
-    from gradcli.data import Facts
+    from gradcli.data import DataSpec
     from gradcli.train.metrics import Metric
 
 
@@ -82,7 +82,7 @@ def _lone_sample(
         )
 
 
-def sampler_fits(root: YamlNode, facts: Facts, loss: NamedSection, report: ErrorReport) -> None:
+def sampler_fits(root: YamlNode, facts: DataSpec, loss: NamedSection, report: ErrorReport) -> None:
     """Check that there are classes to draw from, and that the loss does not weigh them too."""
     place = place_of(root, "train", "sampler")
     if facts.classes is None or facts.target:
@@ -184,7 +184,7 @@ def watched(
     settings: TrainSettings,
     expect: Sequence[Expectation],
     metrics: Mapping[str, Metric],
-    facts: Facts,
+    facts: DataSpec,
     plateau: str | None,
     report: ErrorReport,
 ) -> None:

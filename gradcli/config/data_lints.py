@@ -11,10 +11,10 @@ from gradcli.errors import Location
 from gradcli.wording import quantity
 
 if TYPE_CHECKING:
-    from gradcli.data import Facts
+    from gradcli.data import DataSpec
 
 
-def lint(root: YamlNode, facts: Facts, report: ErrorReport) -> None:
+def lint(root: YamlNode, facts: DataSpec, report: ErrorReport) -> None:
     """Warn of counts that look like percents or leave most samples, and of a series in disorder."""
     split = root.map()["data"].map().get("split")
     if facts.unused and split is not None:

@@ -50,7 +50,7 @@ from gradcli.config.sections import (
 )
 from gradcli.config.tensor_spec import TensorSpec
 from gradcli.config.trust import Trust
-from gradcli.data import DATASETS, Facts, Source
+from gradcli.data import DATASETS, DataSpec, Source
 from gradcli.data.dataset import without_data
 from gradcli.dataclass import dataclass
 from gradcli.errors import ErrorGroup, GradcliError, Location
@@ -90,7 +90,7 @@ class Config:
 
     name: str
     data: Source
-    facts: Facts
+    facts: DataSpec
     model: tuple[PlannedLayer, ...]
     loss: NamedSection
     metrics: Mapping[str, NamedSection]
@@ -117,7 +117,7 @@ def load(
     overrides: Sequence[str] = (),
     room: Room | None = HERE,
     runs: Path | None = Path("runs"),
-    facts: Facts | None = None,
+    facts: DataSpec | None = None,
     trust: Trust | None = None,
 ) -> Config:
     """The config in `path` with `overrides` (KEY=VALUE) laid over it; `room` is where it runs.
@@ -160,7 +160,12 @@ class _Loading:
     """One config on its way from text to values."""
 
     def __init__(
-        self, path: Path, report: ErrorReport, runs: Path | None, facts: Facts | None, trust: Trust
+        self,
+        path: Path,
+        report: ErrorReport,
+        runs: Path | None,
+        facts: DataSpec | None,
+        trust: Trust,
     ) -> None:
         self.path = path
         self.runs = runs
@@ -279,7 +284,7 @@ class _Loading:
                 node.place,
             )
 
-    def _data(self, root: YamlNode, code: OwnCode) -> tuple[NamedSection, Facts] | None:
+    def _data(self, root: YamlNode, code: OwnCode) -> tuple[NamedSection, DataSpec] | None:
         """The data source with its paths, and what it says about itself."""
         node = root.map().get("data")
         table = ChainMap[str, Any](dict(code.datasets), DATASETS)
@@ -299,7 +304,7 @@ class _Loading:
         return NamedSection(choice.name, choice.values, source), facts
 
     def _model(
-        self, root: YamlNode, facts: Facts | None, loss: NamedSection | None, code: OwnCode
+        self, root: YamlNode, facts: DataSpec | None, loss: NamedSection | None, code: OwnCode
     ) -> list[PlannedLayer] | None:
         """All layers, or None when one is wrong."""
         node = root.map().get("model")
@@ -322,7 +327,7 @@ class _Loading:
     def _together(
         self,
         root: YamlNode,
-        facts: Facts,
+        facts: DataSpec,
         train: TrainSettings,
         layers: list[PlannedLayer] | None,
         schedule: NamedSection,

@@ -15,18 +15,18 @@ from gradcli.errors import ShapeError
 from gradcli.wording import quantity
 
 if TYPE_CHECKING:
-    from gradcli.data import Facts
+    from gradcli.data import DataSpec
 
 _TAKES_LOGITS = {"cross_entropy": "softmax", "bce_with_logits": "sigmoid"}
 _PROBABILITIES = ("softmax", "sigmoid")
 
 
-def target_kind(facts: Facts) -> str:
+def target_kind(facts: DataSpec) -> str:
     """Whether the targets are "labels" or "values"."""
     return "labels" if classes_of(facts) is not None else "values"
 
 
-def classes_of(facts: Facts) -> int | None:
+def classes_of(facts: DataSpec) -> int | None:
     """How many there are, a token of a text being one; None where targets are values."""
     if facts.classes is None and facts.target and facts.input_kind == "index":
         return facts.vocab  # the next token of a text
@@ -36,7 +36,7 @@ def classes_of(facts: Facts) -> int | None:
 def output_fits(
     root: YamlNode,
     loss: NamedSection,
-    facts: Facts,
+    facts: DataSpec,
     layers: Sequence[PlannedLayer],
     output: TensorSpec,
     report: ErrorReport,
@@ -86,7 +86,7 @@ def _or_last_step(layers: Sequence[PlannedLayer]) -> str:
 
 
 def _attempt(
-    root: YamlNode, loss: NamedSection, facts: Facts, output: TensorSpec, report: ErrorReport
+    root: YamlNode, loss: NamedSection, facts: DataSpec, output: TensorSpec, report: ErrorReport
 ) -> None:
     """Try a loss of the user's own on such outputs."""
     if loss.instance.attempt is None:
@@ -101,7 +101,7 @@ def _attempt(
         report.errors.append(error)
 
 
-def _wrong_kind(loss: NamedSection, facts: Facts) -> tuple[str, str] | None:
+def _wrong_kind(loss: NamedSection, facts: DataSpec) -> tuple[str, str] | None:
     """A loss for other targets than the data has, and the cure."""
     kind, classes = target_kind(facts), classes_of(facts)
     if kind not in loss.instance.targets:
@@ -127,7 +127,7 @@ def _wrong_kind(loss: NamedSection, facts: Facts) -> tuple[str, str] | None:
     return None
 
 
-def _wrong_weights(loss: NamedSection, facts: Facts) -> tuple[str, str] | None:
+def _wrong_weights(loss: NamedSection, facts: DataSpec) -> tuple[str, str] | None:
     """Other weights than one for each class or value, and the cure."""
     kind, count = target_kind(facts), loss.instance.weights
     if kind == "values":

@@ -15,7 +15,7 @@ from gradcli.engine.kind import NotNegative, Portion, Positive
 from gradcli.engine.nn import functional as F
 
 if TYPE_CHECKING:
-    from gradcli.data import Facts
+    from gradcli.data import DataSpec
 
 LossFunction = Callable[[Tensor, Tensor], Tensor]
 Answers = Callable[[Tensor], Tensor]
@@ -47,7 +47,7 @@ class LossSpec:
     answers: Mapping[str, Answers] = field(default_factory=dict)
     mixed: bool = False
     mass: Callable[[Tensor], Tensor] | None = None
-    attempt: Callable[[tuple[int, ...], Facts], str] | None = None
+    attempt: Callable[[tuple[int, ...], DataSpec], str] | None = None
     distance: bool | None = False
 
 

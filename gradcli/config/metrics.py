@@ -19,14 +19,14 @@ from gradcli.train.spelling import token_lengths
 from gradcli.wording import quantity
 
 if TYPE_CHECKING:
-    from gradcli.data import Facts, Source
+    from gradcli.data import DataSpec, Source
 
 Table = Mapping[str, Callable[..., Metric]]
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 
 
-def task_of(facts: Facts, source: Source | None) -> Task:
+def task_of(facts: DataSpec, source: Source | None) -> Task:
     """What the data asks for."""
     if target_kind(facts) == "values":
         return Task("values", facts.target)

@@ -11,14 +11,14 @@ from gradcli.data.tabular.cells import number_of
 from gradcli.wording import quantity
 
 if TYPE_CHECKING:
-    from gradcli.data import Facts
+    from gradcli.data import DataSpec
 
 CURE = "data.task: regression predicts a number"
 FEW_CLASSES = 20  # marks, stars and days are counted like this and may well be classes
 FEW_SAMPLES = 5  # of a class
 
 
-def may_be_values(root: YamlNode, facts: Facts) -> bool:
+def may_be_values(root: YamlNode, facts: DataSpec) -> bool:
     """Whether the target of a table could be numbers to predict as well."""
     data = root.map()["data"]
     if data.map().get("name", data).value not in ("csv", "table") or not facts.labels:
@@ -26,7 +26,7 @@ def may_be_values(root: YamlNode, facts: Facts) -> bool:
     return not any(math.isnan(number_of(label)) for label in facts.labels)
 
 
-def lint(root: YamlNode, facts: Facts, report: ErrorReport) -> None:
+def lint(root: YamlNode, facts: DataSpec, report: ErrorReport) -> None:
     """Warn of numbers that are hardly meant as the classes that they are taken for."""
     if facts.first_label:
         _lint_first(root, facts, report)
@@ -41,7 +41,7 @@ def lint(root: YamlNode, facts: Facts, report: ErrorReport) -> None:
         )
 
 
-def _lint_first(root: YamlNode, facts: Facts, report: ErrorReport) -> None:
+def _lint_first(root: YamlNode, facts: DataSpec, report: ErrorReport) -> None:
     """Warn of classes below the first label; the model would have outputs for them."""
     first, classes = facts.first_label, facts.classes
     below = "class 0 has" if first == 1 else f"classes 0 to {first - 1} have"

@@ -16,7 +16,7 @@ from gradcli.engine import Tensor, nn
 from gradcli.errors import ConfigError, DeviceError, ShapeError
 
 if TYPE_CHECKING:
-    from gradcli.data import Facts
+    from gradcli.data import DataSpec
 
 Shape = tuple[int, ...]
 NO_MEAN = (
@@ -59,7 +59,7 @@ class OwnLoss(Row):
             with one_sentence(self.path):
                 return SHAPES[self.targets](self.make(**options))
 
-        def attempt(output: Shape, facts: Facts) -> str:
+        def attempt(output: Shape, facts: DataSpec) -> str:
             with one_sentence(self.path):
                 try:
                     self._attempt(options, output, facts, "meta")
@@ -70,7 +70,9 @@ class OwnLoss(Row):
         mixed = self.targets == "labels"
         return LossSpec((self.targets,), make, mixed=mixed, attempt=attempt, distance=None)
 
-    def _attempt(self, options: dict[str, Any], output: Shape, facts: Facts, device: str) -> None:
+    def _attempt(
+        self, options: dict[str, Any], output: Shape, facts: DataSpec, device: str
+    ) -> None:
         """The loss of a few samples of zeros and its gradient, which must be one."""
         state = engine.get_rng_state()
         try:
@@ -86,7 +88,7 @@ class OwnLoss(Row):
         finally:
             engine.set_rng_state(state)
 
-    def _is_mean(self, make: Callable[[], LossFunction], output: Shape, facts: Facts) -> bool:
+    def _is_mean(self, make: Callable[[], LossFunction], output: Shape, facts: DataSpec) -> bool:
         """Whether doubling a batch keeps the loss; true if that cannot be tried."""
         state = engine.get_rng_state()
         try:
@@ -101,7 +103,7 @@ class OwnLoss(Row):
         finite = math.isfinite(once) and math.isfinite(twice)
         return not finite or math.isclose(once, twice, rel_tol=1e-3, abs_tol=1e-6)
 
-    def _samples(self, facts: Facts, output: Shape) -> Iterator[Tensor]:
+    def _samples(self, facts: DataSpec, output: Shape) -> Iterator[Tensor]:
         """Targets of a few samples: labels or numbers; probabilities of classes where mixed.
 
         They are not as many as the outputs of one, or a wrong shape would fit by chance.

@@ -23,7 +23,7 @@ from gradcli.engine import Tensor, nn
 from gradcli.wording import listed, quantity, verb
 
 if TYPE_CHECKING:
-    from gradcli.data import Facts
+    from gradcli.data import DataSpec
 
 LARGEST = 10_000_000  # parameters of a model that is run on the CPU where `meta` will not do
 NUMBERS = 1_000_000  # of outputs on which a loss is tried
@@ -35,7 +35,7 @@ def weights_lint(
     layers: Sequence[PlannedLayer],
     lora: Lora | None,
     freeze: Sequence[str],
-    facts: Facts,
+    facts: DataSpec,
     report: ErrorReport,
 ) -> None:
     """Warn of weights that no gradient reaches, once for what cuts their way."""
@@ -103,7 +103,7 @@ def _walk_back(
     layers: Sequence[PlannedLayer],
     lora: Lora | None,
     freeze: Sequence[str],
-    facts: Facts,
+    facts: DataSpec,
     cuts: Collection[str],
     device: str,
 ) -> _Walk:
@@ -196,7 +196,7 @@ def _names_of(indices: Sequence[str], flat: dict[str, PlannedLayer]) -> str:
 
 
 def outputs_lint(
-    root: YamlNode, loss: NamedSection, last: PlannedLayer, facts: Facts, report: ErrorReport
+    root: YamlNode, loss: NamedSection, last: PlannedLayer, facts: DataSpec, report: ErrorReport
 ) -> None:
     """Warn of outputs that never change the loss, because of own code or weights of 0."""
     if loss.instance.attempt is None and 0 not in loss.values.get("weight", ()):
@@ -216,7 +216,7 @@ def outputs_lint(
 
 
 def _blind_places(
-    make: Callable[[], Callable[[Tensor, Tensor], Tensor]], shape: tuple[int, ...], facts: Facts
+    make: Callable[[], Callable[[Tensor, Tensor], Tensor]], shape: tuple[int, ...], facts: DataSpec
 ) -> Iterator[int]:
     """The outputs with a gradient of 0 at many random outputs, large and small."""
     labels = target_kind(facts) == "labels"

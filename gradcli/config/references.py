@@ -10,7 +10,7 @@ from gradcli.config.node import ErrorReport, YamlNode
 from gradcli.registry import did_you_mean
 
 if TYPE_CHECKING:
-    from gradcli.data import Facts
+    from gradcli.data import DataSpec
 
 FACTS = ("classes", "vocab", "features")
 MAX_STEPS = 16
@@ -83,7 +83,7 @@ class References:
         return replace(node, value=None, broken=True)
 
 
-def fill_facts(node: YamlNode, facts: Facts | None, report: ErrorReport) -> YamlNode:
+def fill_facts(node: YamlNode, facts: DataSpec | None, report: ErrorReport) -> YamlNode:
     """`node` with `$data.classes`, `$data.vocab` and `$data.features` replaced by numbers.
 
     Where the data could not be read (`facts` is None) they become broken: that was reported.

@@ -10,14 +10,14 @@ from gradcli.train.job import TrainSettings
 from gradcli.train.spelling import unit_of
 
 if TYPE_CHECKING:
-    from gradcli.data import Facts, Source
+    from gradcli.data import DataSpec, Source
 
 
 def prompt_fits(
     root: YamlNode,
     settings: TrainSettings,
     source: Source | None,
-    facts: Facts | None,
+    facts: DataSpec | None,
     report: ErrorReport,
 ) -> None:
     """Check that the data is text and that its vocabulary has the prompt's characters."""

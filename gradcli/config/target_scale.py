@@ -14,7 +14,7 @@ from gradcli.data.targets import ScaledTargets, TargetScale
 from gradcli.train.job import Expectation, TrainSettings
 
 if TYPE_CHECKING:
-    from gradcli.data import Facts, Source
+    from gradcli.data import DataSpec, Source
 
 KEY = ("data", "target_scale")
 # Layers whose outputs are bounded on a side or both: targets must stay where the outputs can be.
@@ -31,7 +31,7 @@ RESHAPING = frozenset({"flatten", "reshape", "dropout", "identity"})
 def with_scale(
     root: YamlNode,
     source: Source,
-    facts: Facts,
+    facts: DataSpec,
     loss: NamedSection,
     layers: Sequence[PlannedLayer],
     report: ErrorReport,
@@ -62,7 +62,7 @@ def with_scale(
     return source
 
 
-def _obstacle(source: ScaledTargets, facts: Facts, loss: NamedSection) -> str:
+def _obstacle(source: ScaledTargets, facts: DataSpec, loss: NamedSection) -> str:
     """Why the targets are not scaled; empty if they can be."""
     if not source.regression(facts):
         return "only targets that are values, one or a row of them a sample, are scaled"
@@ -117,7 +117,7 @@ def figures_lint(
             )
 
 
-def scale_of(source: object, facts: Facts) -> TargetScale | None:
+def scale_of(source: object, facts: DataSpec) -> TargetScale | None:
     """The scale of the targets, fitted on a training split; None if they are not scaled.
 
     Before the data is loaded, 0 and 1 stand for the unknown numbers.

@@ -14,7 +14,7 @@ from gradcli.config.node import RUN_VALUES, ErrorReport
 from gradcli.config.reader import read_file, read_yaml
 from gradcli.config.room import Room
 from gradcli.config.trust import Trust
-from gradcli.data import Facts, LoadedData
+from gradcli.data import DataSpec, LoadedData
 from gradcli.data.dataset import misfits
 from gradcli.dataclass import dataclass
 from gradcli.errors import ConfigError, ErrorGroup, GradcliError
@@ -53,7 +53,7 @@ def load_run(
     path: Path,
     overrides: Sequence[str] = (),
     room: Room | None = None,
-    facts: Facts | None = None,
+    facts: DataSpec | None = None,
     trust: Trust | None = None,
 ) -> Config:
     """Load the config of the run in `path`; if its data is gone, the error says so.

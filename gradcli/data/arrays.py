@@ -17,7 +17,7 @@ from gradcli.data.array_files import (
     wait_for,
 )
 from gradcli.data.cached import Cached
-from gradcli.data.dataset import Facts, Labelled, LoadedData, Unseen
+from gradcli.data.dataset import DataSpec, Labelled, LoadedData, Unseen
 from gradcli.data.facts import DataFacts
 from gradcli.data.files import read, shown
 from gradcli.data.hashes import gathered
@@ -85,11 +85,11 @@ class Arrays(Cached, ScaledTargets, OwnPictures):
 
     # What follows from that.
 
-    def regression(self, facts: Facts) -> bool:
+    def regression(self, facts: DataSpec) -> bool:
         """Not where inputs are targets too: both are normalised the same way."""
         return self.target == "label" and super().regression(facts)
 
-    def facts(self) -> Facts:
+    def facts(self) -> DataSpec:
         """From the headers; without `classes` the labels are read too."""
         return self.model_facts(self._file_facts())
 
@@ -99,7 +99,7 @@ class Arrays(Cached, ScaledTargets, OwnPictures):
             pairs["test"] = (self.test_inputs, self.test_targets)
         return pairs
 
-    def _file_facts(self) -> Facts:
+    def _file_facts(self) -> DataSpec:
         heads = {name: self._heads(*pair) for name, pair in self._pairs().items()}
         inputs, targets = heads["train"]
         parts = self.cuts(inputs.shape[0])
@@ -111,7 +111,7 @@ class Arrays(Cached, ScaledTargets, OwnPictures):
         first, classes = (0, None) if values or targets is None else self._label_range()
         width = _width(targets) if targets is not None else ()
         check_stratify(self.split, classes)
-        return Facts(
+        return DataSpec(
             input=sample_shape(inputs),
             input_kind="float",
             target=width if values else (),

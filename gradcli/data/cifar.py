@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import ClassVar
 
-from gradcli.data.dataset import Facts, Labelled, LoadedData, Unseen
+from gradcli.data.dataset import DataSpec, Labelled, LoadedData, Unseen
 from gradcli.data.facts import DataFacts
 from gradcli.data.files import (
     Loaded,
@@ -52,17 +52,17 @@ class Cifar10(KnownPictures):
     def _folder(self) -> Path:
         return Path(self.dir or "")
 
-    def facts(self) -> Facts:
+    def facts(self) -> DataSpec:
         """From the lengths of the files."""
         return self.model_facts(self._facts_in_files())
 
-    def _facts_in_files(self) -> Facts:
+    def _facts_in_files(self) -> DataSpec:
         counts = {n: self._count(self._folder / n) for n in (*self.TRAIN, self.TEST)}
         test = counts.pop(self.TEST)
         total = sum(counts.values())
         parts = self._cuts(total)
         sizes = {name: len(part) for name, part in parts.items()}
-        return Facts(
+        return DataSpec(
             input=SHAPE,
             input_kind="float",
             target=(),

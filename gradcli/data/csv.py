@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from gradcli import engine
 from gradcli.data.cached import Cached, locate_cache
 from gradcli.data.columns import Encoder, classes_in, values_in
-from gradcli.data.dataset import Facts, Labelled, LoadedData, Split, Unseen
+from gradcli.data.dataset import DataSpec, Labelled, LoadedData, Split, Unseen
 from gradcli.data.facts import DataFacts
 from gradcli.data.files import Loaded, gzip_notes, load, shown
 from gradcli.data.fitted_table import FittedTable, facts_in, roles_of
@@ -130,13 +130,13 @@ class CsvSource(InTime, ScaledTargets, Cached):
         test = None if test is None else locate_files(test, root)
         return replace(self, file=file, test_file=test, cache=locate_cache(self.cache, root))
 
-    def facts(self) -> Facts:
+    def facts(self) -> DataSpec:
         """From the whole table; what was read is kept for `load`."""
         if not small(*self.places().values()):
             return facts_in(self._prepared().facts["data"])
         return read.remember(self)[1].facts
 
-    def outline(self, facts: Facts) -> dict[str, Samples] | dict[str, TimeSeries]:
+    def outline(self, facts: DataSpec) -> dict[str, Samples] | dict[str, TimeSeries]:
         """The splits as `load` makes them, on "meta"."""
         if (steps := self.steps) is not None:
             return self._series_outline(facts, steps)
@@ -150,7 +150,7 @@ class CsvSource(InTime, ScaledTargets, Cached):
             return not small(*self.places().values())
         return False
 
-    def _series_outline(self, facts: Facts, steps: WindowSteps) -> dict[str, TimeSeries]:
+    def _series_outline(self, facts: DataSpec, steps: WindowSteps) -> dict[str, TimeSeries]:
         width = facts.input[0 if steps.first else 1]
         dtype = engine.float32 if self.task == "regression" else engine.int64
         alone = {name: (size + steps.behind,) for name, size in facts.sizes.items()}

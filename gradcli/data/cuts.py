@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from gradcli import engine
-from gradcli.data.dataset import Facts
+from gradcli.data.dataset import DataSpec
 from gradcli.data.samples import Samples
 from gradcli.data.split import shuffled
 from gradcli.dataclass import dataclass
@@ -41,7 +41,7 @@ class SplitAssignment:
         return self.order[part.start : part.stop]
 
 
-def shared_out(whole: Samples, parts: Mapping[str, range], facts: Facts) -> Shared:
+def shared_out(whole: Samples, parts: Mapping[str, range], facts: DataSpec) -> Shared:
     """The splits of samples with labels, and what there is to tell of them."""
     labels = facts.labels or [str(number) for number in range(facts.classes or 0)]
     division = stratified(parts, engine.arange(whole.size), whole.targets, labels)

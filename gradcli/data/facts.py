@@ -15,7 +15,7 @@ _STRICT = {"strict": True, "extra": "forbid", "allow_inf_nan": False}  # for who
 
 
 @dataclass(frozen=True)
-class Facts:
+class DataSpec:
     """What a config may know of the data before it is loaded.
 
     Attributes:
@@ -87,7 +87,7 @@ class TargetFacts:
 
 
 @dataclass(frozen=True)
-class DataFacts(Facts):
+class DataFacts(DataSpec):
     """All that prediction, generation and evaluation on new data need of a run's own data.
 
     Checkpoints hold it as JSON. A reader fills in what is of its kind of data.
@@ -123,7 +123,7 @@ class DataFacts(Facts):
     tokenizer: str | None = None
 
     @classmethod
-    def of(cls, facts: Facts, **more: Any) -> Self:
+    def of(cls, facts: DataSpec, **more: Any) -> Self:
         """The facts with what a reader knows besides."""
         return cls(**{**vars(facts), **more})
 
@@ -152,7 +152,7 @@ class DataFacts(Facts):
             yield from _of_text(self)
 
 
-def data_facts(facts: Facts | None, state: Mapping[str, Any]) -> DataFacts | None:
+def data_facts(facts: DataSpec | None, state: Mapping[str, Any]) -> DataFacts | None:
     """The facts of loaded data as a checkpoint holds them; `state` is of an own dataset."""
     if facts is None or isinstance(facts, DataFacts):
         return facts

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from gradcli.data.cached import Cached, locate_cache
-from gradcli.data.dataset import Facts, Labelled, LoadedData, Unseen
+from gradcli.data.dataset import DataSpec, Labelled, LoadedData, Unseen
 from gradcli.data.decode import COLORS, planes, planes_of, require_pillow
 from gradcli.data.facts import DataFacts
 from gradcli.data.files import (
@@ -99,7 +99,7 @@ class ImageFolder(Cached, Pictures):
                 paths[key] = str(folder)
         return replace(self, **paths)
 
-    def facts(self) -> Facts:
+    def facts(self) -> DataSpec:
         """From the names of the folders and files; many pictures are prepared now."""
         facts = self.model_facts(self._file_facts(*self._listings))
         if self._prepares:
@@ -148,14 +148,14 @@ class ImageFolder(Cached, Pictures):
             listings["test"] = pictures(folders, classes)
         return classes, listings
 
-    def _file_facts(self, classes: tuple[str, ...], listings: Mapping[str, Listing]) -> Facts:
+    def _file_facts(self, classes: tuple[str, ...], listings: Mapping[str, Listing]) -> DataSpec:
         total = len(listings["train"].paths)
         parts = self._cuts(total)
         sizes = {name: len(part) for name, part in parts.items()}
         if "test" in listings:
             sizes["test"] = len(listings["test"].paths)
         unused = unused_of(parts, total)
-        return Facts(self._shape, "float", (), len(classes), None, classes, sizes, unused=unused)
+        return DataSpec(self._shape, "float", (), len(classes), None, classes, sizes, unused=unused)
 
     def _cuts(self, total: int) -> dict[str, range]:
         names = ("train", "val") if self.test_dir else ("train", "val", "test")

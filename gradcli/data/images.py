@@ -12,7 +12,7 @@ from gradcli import engine
 from gradcli.data import files
 from gradcli.data.background import Background
 from gradcli.data.cached import Cached
-from gradcli.data.dataset import Facts, Labelled, LaterInputs, LoadedData, Unseen
+from gradcli.data.dataset import DataSpec, Labelled, LaterInputs, LoadedData, Unseen
 from gradcli.data.facts import DataFacts
 from gradcli.data.files import Loaded, read, shown
 from gradcli.data.hashes import gathered
@@ -46,7 +46,7 @@ class IdxSource(Cached, OwnPictures):
         if (self.test_images is None) != (self.test_labels is None):
             raise ConfigError("test_images and test_labels go together", code="E104")
 
-    def facts(self) -> Facts:
+    def facts(self) -> DataSpec:
         """From the headers; without `classes` the labels are read too. Large files are prepared."""
         facts = self.model_facts(self._file_facts())
         for images in (self.images, self.test_images):
@@ -54,7 +54,7 @@ class IdxSource(Cached, OwnPictures):
                 large_images(Path(images), self.cache)
         return facts
 
-    def _file_facts(self) -> Facts:
+    def _file_facts(self) -> DataSpec:
         """Facts from the headers of the files."""
         train = self._headers(self.images, self.labels)
         parts = self.cuts(train.shape[0])
@@ -66,7 +66,9 @@ class IdxSource(Cached, OwnPictures):
         first, classes = (0, self.classes) if self.classes else self._label_range()
         shape = sample_shape(train)
         unused = unused_of(parts, train.shape[0])
-        return Facts(shape, "float", (), classes, None, (), sizes, first_label=first, unused=unused)
+        return DataSpec(
+            shape, "float", (), classes, None, (), sizes, first_label=first, unused=unused
+        )
 
     def _headers(self, images: str, labels: str) -> IdxHeader:
         header = read_header(Path(images))

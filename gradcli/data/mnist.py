@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from gradcli.data.dataset import Facts, Labelled, LoadedData, Unseen
+from gradcli.data.dataset import DataSpec, Labelled, LoadedData, Unseen
 from gradcli.data.facts import DataFacts
 from gradcli.data.files import regular_size
 from gradcli.data.images import IdxSource, holds_samples, read_images, unseen
@@ -57,10 +57,10 @@ class Mnist(KnownPictures):
             augment=self.augment,
         )
 
-    def _with_labels(self, facts: Facts) -> Facts:
+    def _with_labels(self, facts: DataSpec) -> DataSpec:
         return replace(facts, labels=() if facts.classes is None else self.LABELS)
 
-    def facts(self) -> Facts:
+    def facts(self) -> DataSpec:
         """From the headers of the four files."""
         return self._with_labels(self._idx().facts())
 

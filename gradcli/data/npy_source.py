@@ -12,7 +12,7 @@ from gradcli.data.array_files import (
     npy_tensor,
 )
 from gradcli.data.arrays import Arrays, sample_shape
-from gradcli.data.facts import Facts
+from gradcli.data.facts import DataSpec
 from gradcli.data.files import shown
 from gradcli.data.images import new_pair
 from gradcli.data.npy import NpyHeader
@@ -31,7 +31,7 @@ class NpySource(Arrays):
         """From the first bytes; the length of the file is compared with it."""
         return npy_header(Path(name))
 
-    def facts(self) -> Facts:
+    def facts(self) -> DataSpec:
         """From the headers; large arrays that lie otherwise than in tensors are prepared now."""
         facts = super().facts()
         for name in self.roles().values():

@@ -11,7 +11,7 @@ from gradcli.data import files, npy
 from gradcli.data.array_files import OpenFile, npz_header, npz_tensor
 from gradcli.data.arrays import Arrays, sample_shape
 from gradcli.data.cached import locate_cache
-from gradcli.data.facts import Facts
+from gradcli.data.facts import DataSpec
 from gradcli.data.files import locate, shown
 from gradcli.data.npy import NpyHeader
 from gradcli.data.samples import InFiles
@@ -33,7 +33,7 @@ class NpzSource(Arrays):
             self, file=str(locate(self.file, root)), cache=locate_cache(self.cache, root)
         )
 
-    def facts(self) -> Facts:
+    def facts(self) -> DataSpec:
         """From the headers; a large archive is prepared now."""
         facts = super().facts()
         if self._is_large:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from gradcli import engine
-from gradcli.data.facts import Facts, TargetFacts, data_facts
+from gradcli.data.facts import DataSpec, TargetFacts, data_facts
 from gradcli.data.samples import tensor_of
 from gradcli.data.token_windows import TokenWindows
 from gradcli.dataclass import dataclass
@@ -36,7 +36,7 @@ class ScaledTargets:
         "and model allow it",
     ] = None
 
-    def regression(self, facts: Facts) -> bool:
+    def regression(self, facts: DataSpec) -> bool:
         """Whether the target is a value or a row of them: no class, no text, no picture."""
         return facts.classes is None and facts.vocab is None and len(facts.target) <= 1
 
@@ -49,7 +49,7 @@ def with_targets(dataset: LoadedData) -> LoadedData:
     return replace(dataset, facts=replace(facts, targets=fit_targets(dataset)))
 
 
-def absent_classes(facts: Facts | None, splits: Mapping[str, Split]) -> dict[str, list[str]]:
+def absent_classes(facts: DataSpec | None, splits: Mapping[str, Split]) -> dict[str, list[str]]:
     """The classes without a sample, by the name of the split; empty for texts."""
     if facts is None or facts.classes is None or facts.target:
         return {}
@@ -81,7 +81,7 @@ def target_notes(dataset: LoadedData, absent: Mapping[str, Sequence[str]]) -> It
             )
 
 
-def _fitted(facts: Facts) -> TargetFacts:
+def _fitted(facts: DataSpec) -> TargetFacts:
     """The facts of the training split's targets; empty for an own dataset."""
     return getattr(facts, "targets", None) or TargetFacts()
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from gradcli import engine
 from gradcli.data.cached import Cached, locate_cache
-from gradcli.data.dataset import Facts, Labelled, LoadedData, Split, Unseen
+from gradcli.data.dataset import DataSpec, Labelled, LoadedData, Split, Unseen
 from gradcli.data.facts import DataFacts, TargetFacts
 from gradcli.data.files import load, locate, read, regular_size, shown, text_of
 from gradcli.data.inflate import BOMB_RATIO, is_gzip
@@ -131,11 +131,11 @@ class TextSource(Cached):
             file, tokenizer = located(self.file, self.tokenizer, root)
         return replace(self, file=file, tokenizer=tokenizer, cache=locate_cache(self.cache, root))
 
-    def facts(self) -> Facts:
+    def facts(self) -> DataSpec:
         """From the whole text."""
         return self._text_facts if self.unit != "bpe" else self.bpe.facts()
 
-    def outline(self, facts: Facts) -> Mapping[str, Split]:
+    def outline(self, facts: DataSpec) -> Mapping[str, Split]:
         """The splits as `load` makes them, on "meta".
 
         Of a text that was not read yet, tokens behind the last window are left out.
@@ -191,12 +191,12 @@ class TextSource(Cached):
         return text_of_file(Path(self.file), self.unit, None, self.cache)
 
     @cached_property
-    def _text_facts(self) -> Facts:
+    def _text_facts(self) -> DataSpec:
         tokens, source = self._text.tokens, shown(self.file)
         if not tokens.shape[0]:
             raise DataError(f"{source}: the text is empty", code="E305")
         vocab = len(self._text.labels) or self.vocab or 256
-        return Facts(
+        return DataSpec(
             input=(self.context,),
             input_kind="index",
             target=(self.context,),

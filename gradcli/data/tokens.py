@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from gradcli import engine
-from gradcli.data.dataset import Facts, Labelled, LaterInputs, LoadedData, Unseen
+from gradcli.data.dataset import DataSpec, Labelled, LaterInputs, LoadedData, Unseen
 from gradcli.data.facts import DataFacts
 from gradcli.data.files import expanded, locate, regular_size, shown
 from gradcli.data.hashes import PendingHash, gathered
@@ -147,11 +147,11 @@ class TokenSource:
             return {begins: range(total)}
         return cut(self.split or DEFAULT_SPLIT, total)
 
-    def facts(self) -> Facts:
+    def facts(self) -> DataSpec:
         """From the lengths of the files."""
         with engine.device("meta"):
             splits = self.outline(None)
-        return Facts(
+        return DataSpec(
             input=(self.context,),
             input_kind="index",
             target=(self.context,),
@@ -161,7 +161,7 @@ class TokenSource:
             sizes={name: split.size for name, split in splits.items()},
         )
 
-    def outline(self, facts: Facts | None) -> dict[str, TokenWindows]:
+    def outline(self, facts: DataSpec | None) -> dict[str, TokenWindows]:
         """The splits as `load` makes them, on "meta", where mapped files take no memory."""
         dtype, inner = stored_as(self._width)
         rows = {

@@ -20,7 +20,7 @@ from gradcli.train import precision
 from gradcli.train.metrics import label_rows
 
 if TYPE_CHECKING:
-    from gradcli.data import Facts, Split
+    from gradcli.data import DataSpec, Split
     from gradcli.engine import Tensor
     from gradcli.train.job import Job
 
@@ -60,7 +60,7 @@ class Sight:
     truths: Tensor | None = None
 
 
-def task_of(facts: Facts) -> Task:
+def task_of(facts: DataSpec) -> Task:
     """The kind of task that such data sets."""
     if facts.input_kind == "index" and facts.target:
         return "text"
@@ -197,7 +197,7 @@ def _pair(answers: Tensor, targets: Tensor) -> dict[str, Tensor]:
     return {"outputs": outputs, "targets": truths}
 
 
-def _deviations(facts: Facts, width: int) -> list[float] | None:
+def _deviations(facts: DataSpec, width: int) -> list[float] | None:
     """The standard deviation of each value over the training split, if known."""
     targets = getattr(facts, "targets", None)
     return list(targets.std) if targets is not None and len(targets.std) == width else None

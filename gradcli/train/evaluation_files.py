@@ -23,7 +23,7 @@ from gradcli.train.safetensors_file import RawTensor, encode_header, layout
 from gradcli.train.state import bytes_of, dtype_name
 
 if TYPE_CHECKING:
-    from gradcli.data import Facts
+    from gradcli.data import DataSpec
     from gradcli.engine import Tensor
     from gradcli.train.directory import RunDirectory
     from gradcli.train.job import Job
@@ -114,7 +114,7 @@ def stored_tensors(job: Job, sight: Sight) -> dict[str, Tensor]:
     return {name: tensor.contiguous() for name, tensor in tensors.items()}
 
 
-def _restored(inputs: Tensor, facts: Facts) -> Tensor:
+def _restored(inputs: Tensor, facts: DataSpec) -> Tensor:
     """Inputs as float32, without the mean and deviation of pictures."""
     from gradcli.data.samples import by_channel
 
@@ -159,7 +159,7 @@ def _record(
     }
 
 
-def _worst(facts: Facts, sight: Sight) -> list[dict[str, Any]]:
+def _worst(facts: DataSpec, sight: Sight) -> list[dict[str, Any]]:
     """A record for each of the worst samples: index, loss, truth and guess."""
     records: list[dict[str, Any]] = []
     for number, (index, loss) in enumerate(sight.worst):
@@ -188,7 +188,7 @@ def _plain(values: Tensor) -> float | list[float | None] | None:
     return numbers[0] if len(numbers) == 1 else numbers
 
 
-def _rows(facts: Facts, sight: Sight) -> list[dict[str, float | str | None]]:
+def _rows(facts: DataSpec, sight: Sight) -> list[dict[str, float | str | None]]:
     """Inputs that are rows of a table, by its columns; nothing of other data."""
     if sight.inputs is None or not isinstance(facts, DataFacts) or not facts.columns:
         return []

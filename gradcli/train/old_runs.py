@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradcli.data import DATASETS
-from gradcli.data.facts import DataFacts, Facts
+from gradcli.data.facts import DataFacts, DataSpec
 from gradcli.data.files import shown
 from gradcli.data.targets import ScaledTargets
 from gradcli.errors import CheckpointError
@@ -81,7 +81,7 @@ def format_of(run: Path) -> int:
     return version if type(version) is int else FORMAT
 
 
-def facts_with_state(facts: Facts, state: Mapping[str, Any], source: str) -> Facts:
+def facts_with_state(facts: DataSpec, state: Mapping[str, Any], source: str) -> DataSpec:
     """The facts with the values that a checkpoint of format 1 had fitted."""
     if not isinstance(facts, DataFacts):
         return facts  # of a user's own dataset

@@ -14,7 +14,7 @@ from tiny import Silent, TinyData, tiny_job, train
 
 from gradcli import engine
 from gradcli.config.losses import LOSSES
-from gradcli.data import Facts
+from gradcli.data import DataSpec
 from gradcli.data.samples import Samples
 from gradcli.engine import nn, optim
 from gradcli.train import close_look
@@ -25,11 +25,11 @@ from gradcli.train.metrics import METRICS
 from gradcli.train.tensor_files import load_tensors
 
 SIZE = 10_001
-FACTS = Facts((2,), "float", (), 2, None, ("no", "yes"), {"train": 40, "test": SIZE})
+FACTS = DataSpec((2,), "float", (), 2, None, ("no", "yes"), {"train": 40, "test": SIZE})
 
 
 def job_of(
-    facts: Facts, targets: Any, outputs: int, name: str = "cross_entropy", **changes: Any
+    facts: DataSpec, targets: Any, outputs: int, name: str = "cross_entropy", **changes: Any
 ) -> Job:
     """A job on random points with these targets; the test split has as many as there are."""
     engine.manual_seed(4)

@@ -18,7 +18,7 @@ from gradcli.data.bpe.tokenizer import (
     tokenizer_at,
     trained_tokenizer,
 )
-from gradcli.data.dataset import Facts, Labelled, LoadedData, Unseen
+from gradcli.data.dataset import DataSpec, Labelled, LoadedData, Unseen
 from gradcli.data.facts import DataFacts
 from gradcli.data.files import expanded, gzip_notes, load, locate, regular_size, shown
 from gradcli.data.prepared.cache import cache_folder
@@ -175,11 +175,11 @@ class BpeText:
 
     # -- what a source does ----------------------------------------------------------------------
 
-    def facts(self) -> Facts:
+    def facts(self) -> DataSpec:
         """From the whole text."""
         vocab, context = self.tokenizer.vocab, self.source.context
         splits = self._splits(self.text.rows)
-        return Facts(
+        return DataSpec(
             input=(context,),
             input_kind="index",
             target=(context,),
@@ -189,7 +189,7 @@ class BpeText:
             sizes={name: split.size for name, split in splits.items()},
         )
 
-    def outline(self, facts: Facts) -> dict[str, TokenWindows]:
+    def outline(self, facts: DataSpec) -> dict[str, TokenWindows]:
         """The splits as `load` makes them, on "meta"."""
         with engine.device("meta"):
             if "text" in vars(self):
