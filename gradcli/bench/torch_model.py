@@ -186,7 +186,7 @@ def _container(torch: Any, module: nn.Module) -> Any:
 def _residual(torch: Any, shortcut: bool) -> Any:
     """The class of x + layers(x); a shortcut is its last module."""
 
-    class Sum(torch.nn.Sequential):  # type: ignore[misc]
+    class TorchResidual(torch.nn.Sequential):  # type: ignore[misc]
         def __init__(self, *modules: Any) -> None:
             super().__init__(*(modules[:-1] if shortcut else modules))
             self.shortcut: Any = modules[-1] if shortcut else None
@@ -197,7 +197,7 @@ def _residual(torch: Any, shortcut: bool) -> Any:
                 output = output if module is self.shortcut else module(output)
             return (self.shortcut(input) if shortcut else input) + output
 
-    return Sum
+    return TorchResidual
 
 
 def _parallel(torch: Any, join: str, dim: int) -> Any:

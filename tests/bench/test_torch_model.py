@@ -140,13 +140,13 @@ MODELS = {
         (5, 6),
     ),
     "states": (
-        nn.Sequential(modules.LSTM(3, 4, batch_first=True), modules.GRU(4, 5, batch_first=True)),
+        nn.Sequential(modules.LSTMStates(3, 4, batch_first=True), modules.GRUStates(4, 5, batch_first=True)),
         (2, 7, 3),
     ),
     "last state": (
         nn.Sequential(
-            modules.RNN(3, 4, nonlinearity="relu", batch_first=True, bias=False),
-            with_last(modules.LSTM(4, 5, num_layers=2, bidirectional=True, batch_first=True)),
+            modules.RNNStates(3, 4, nonlinearity="relu", batch_first=True, bias=False),
+            with_last(modules.LSTMStates(4, 5, num_layers=2, bidirectional=True, batch_first=True)),
         ),
         (2, 7, 3),
     ),

@@ -19,7 +19,7 @@ from gradcli.wording import quantity
 T = TypeVar("T", covariant=True)
 
 
-class Sampler(Generic[T]):
+class IndexSampler(Generic[T]):
     """Iterates over indices, or over lists of them."""
 
     def __init_subclass__(cls, **keywords: object) -> None:
@@ -28,6 +28,9 @@ class Sampler(Generic[T]):
 
     def __iter__(self) -> Iterator[T]:
         raise NotImplementedError(f"{type(self).__name__} has no __iter__")
+
+
+Sampler = IndexSampler  # torch.utils.data's name of it
 
 
 class SequentialSampler(Sampler[int]):
