@@ -72,7 +72,7 @@ def job_of(config: Config, dataset: LoadedData) -> Job:
         name=config.name,
         model=model,
         loss=config.loss.instance.make(),
-        mass=config.loss.instance.mass,
+        total_weight=config.loss.instance.total_weight,
         answers=answers,
         outputs=OUTPUTS.get(answers, as_they_are),
         metrics=metrics,

@@ -33,7 +33,7 @@ class LossSpec:
         answers: by kind of targets, what outputs say where that is not themselves: scores of the
             classes, or values. Metrics and predictions are of these.
         mixed: it takes labels that are probabilities of the classes as well.
-        mass: what targets count in the mean, where not all count alike.
+        total_weight: the sum of the weights of targets in the mean, where they differ.
         attempt: tries it on outputs of a shape, and gives a warning; of own code, whose mistakes
             only show so.
         distance: it grows with |output - target| alone, so that targets may be scaled; None where
@@ -46,7 +46,7 @@ class LossSpec:
     weights: int | None = None
     answers: Mapping[str, Answers] = field(default_factory=dict)
     mixed: bool = False
-    mass: Callable[[Tensor], Tensor] | None = None
+    total_weight: Callable[[Tensor], Tensor] | None = None
     attempt: Callable[[tuple[int, ...], DataSpec], str] | None = None
     distance: bool | None = False
 
@@ -161,20 +161,22 @@ def _of_labels(name: str, weight: Sequence[float], **options: Any) -> LossSpec:
         return in_rows(partial(getattr(F, name), **tensors, **options))
 
     mixed = name == "cross_entropy"
-    mass = _mass(weight) if weight else None
-    return LossSpec(("labels",), make, weights=len(weight) or None, mixed=mixed, mass=mass)
+    total_weight = _total_weight(weight) if weight else None
+    return LossSpec(
+        ("labels",), make, weights=len(weight) or None, mixed=mixed, total_weight=total_weight
+    )
 
 
-def _mass(weight: Sequence[float]) -> Callable[[Tensor], Tensor]:
+def _total_weight(weight: Sequence[float]) -> Callable[[Tensor], Tensor]:
     """The sum of the weights of the labels' classes; probabilities of classes count alike."""
 
-    def mass(targets: Tensor) -> Tensor:
+    def total_weight(targets: Tensor) -> Tensor:
         if targets.is_floating_point():
             return engine.full((), targets.shape[0])
         table = engine.tensor(list(weight))
         return table.index_select(index=targets.reshape(-1), dim=0).sum()
 
-    return mass
+    return total_weight
 
 
 def _of_values(

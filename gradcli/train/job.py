@@ -293,7 +293,7 @@ class Job:
     Attributes:
         loss: the mean loss of a batch's (outputs, targets). Targets are in the units of the data;
             if the loss scales them, the model's outputs are on that scale too.
-        mass: the weight of targets in that mean; None if all samples count alike.
+        total_weight: the sum of the weights of targets in that mean; None if all samples count alike.
         answers: turns the model's outputs into scores of the classes, or values in the units of
             the data, for metrics and predictions.
         outputs: the inverse of `answers`.
@@ -319,7 +319,7 @@ class Job:
     schedule: LearningRateSchedule
     dataset: LoadedData
     settings: TrainSettings
-    mass: Callable[[Tensor], Tensor] | None = None
+    total_weight: Callable[[Tensor], Tensor] | None = None
     answers: Callable[[Tensor], Tensor] = as_they_are
     outputs: Callable[[Tensor], Tensor] = as_they_are
     expect: tuple[Expectation, ...] = ()

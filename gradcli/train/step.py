@@ -240,7 +240,7 @@ class OneStep:
     def gradients(self, indices: Tensor, state: Tensor) -> Tensor:
         """Compute the batch's gradients; returns its mean loss.
 
-        Micro-batches are weighted by their sizes, or by the mass of their targets in the mean, so
+        Micro-batches are weighted by their sizes, or by the weights of their targets in the mean, so
         that they change only rounding. Their gradients are summed along a tree, their losses in
         order.
         """
@@ -280,8 +280,8 @@ class OneStep:
     def _weights(self, parts: Sequence[Tensor], state: Tensor) -> list[Any]:
         """The share of each part in the batch's mean."""
         sizes: list[Any] = [part.shape[0] for part in parts]
-        if self.job.mass is not None and len(parts) > 1:
-            sizes = [self.job.mass(self.batch(part, state)[1]) for part in parts]
+        if self.job.total_weight is not None and len(parts) > 1:
+            sizes = [self.job.total_weight(self.batch(part, state)[1]) for part in parts]
         total = sum(sizes[1:], sizes[0])
         return [size / total for size in sizes]
 

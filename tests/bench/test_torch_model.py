@@ -140,7 +140,9 @@ MODELS = {
         (5, 6),
     ),
     "states": (
-        nn.Sequential(modules.LSTMStates(3, 4, batch_first=True), modules.GRUStates(4, 5, batch_first=True)),
+        nn.Sequential(
+            modules.LSTMStates(3, 4, batch_first=True), modules.GRUStates(4, 5, batch_first=True)
+        ),
         (2, 7, 3),
     ),
     "last state": (

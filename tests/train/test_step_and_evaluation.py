@@ -34,7 +34,7 @@ def test_micro_batches_of_a_loss_with_class_weights_are_weighed_by_their_labels(
     for micro in (None, 1, 4, 5):
         job = tiny_job(settings={"micro_batch": micro})
         loss = cross_entropy(weight=(0.2, 3.0))
-        job = replace(job, loss=loss.make(), mass=loss.mass)
+        job = replace(job, loss=loss.make(), total_weight=loss.total_weight)
         job.model[1].p = 0.0
         step = OneStep(job, job.dataset.splits["train"])
         value = step.gradients(engine.arange(8), engine.get_rng_state())
