@@ -67,14 +67,14 @@ def job_of(config: Config, dataset: LoadedData) -> Job:
     begin = None
     if config.pretrained is not None:
         begin = _first_weights(take_over, model, optimizer, config)
-    answers = config.loss.instance.answers.get(target_kind(config.facts), as_they_are)
+    postprocess = config.loss.instance.postprocess.get(target_kind(config.facts), as_they_are)
     job = Job(
         name=config.name,
         model=model,
         loss=config.loss.instance.make(),
         total_weight=config.loss.instance.total_weight,
-        answers=answers,
-        outputs=OUTPUTS.get(answers, as_they_are),
+        postprocess=postprocess,
+        outputs=OUTPUTS.get(postprocess, as_they_are),
         metrics=metrics,
         optimizer=optimizer,
         optimizer_name=config.optim.name,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gradcli.data import DataSpec
 
 LossFunction = Callable[[Tensor, Tensor], Tensor]
-Answers = Callable[[Tensor], Tensor]
+Postprocess = Callable[[Tensor], Tensor]
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,8 @@ class LossSpec:
         make: gives the function of outputs and targets.
         binary: labels are of two classes, and one output stands for the second of them.
         weights: how many weights it was given, one a class or value; None for any number.
-        answers: by kind of targets, what outputs say where that is not themselves: scores of the
-            classes, or values. Metrics and predictions are of these.
+        postprocess: by kind of targets, what turns outputs into scores of the classes or values,
+            for metrics and predictions; none where they are that already.
         mixed: it takes labels that are probabilities of the classes as well.
         total_weight: the sum of the weights of targets in the mean, where they differ.
         attempt: tries it on outputs of a shape, and gives a warning; of own code, whose mistakes
@@ -44,7 +44,7 @@ class LossSpec:
     make: Callable[[], LossFunction]
     binary: bool = False
     weights: int | None = None
-    answers: Mapping[str, Answers] = field(default_factory=dict)
+    postprocess: Mapping[str, Postprocess] = field(default_factory=dict)
     mixed: bool = False
     total_weight: Callable[[Tensor], Tensor] | None = None
     attempt: Callable[[tuple[int, ...], DataSpec], str] | None = None
@@ -86,8 +86,8 @@ def huber(delta: Positive = 1.0) -> LossSpec:
 
 def bce() -> LossSpec:
     """Binary cross-entropy of probabilities, as after `sigmoid`; otherwise like bce_with_logits."""
-    answers = {"labels": _scores_of_probabilities}
-    return _of_values("binary_cross_entropy", binary=True, answers=answers)
+    postprocess = {"labels": _scores_of_probabilities}
+    return _of_values("binary_cross_entropy", binary=True, postprocess=postprocess)
 
 
 def bce_with_logits(pos_weight: Positive | Weights = 1.0) -> LossSpec:
@@ -102,7 +102,7 @@ def bce_with_logits(pos_weight: Positive | Weights = 1.0) -> LossSpec:
         "binary_cross_entropy_with_logits",
         binary=True,
         weights=many,
-        answers={"labels": _scores_of_logits, "values": _sigmoid},
+        postprocess={"labels": _scores_of_logits, "values": _sigmoid},
         **options,
     )
 
@@ -113,7 +113,7 @@ def kl(log_target: bool = False, reduction: Literal["batchmean", "mean"] = "batc
     For values that are probabilities.
     """
     options: dict[str, Any] = {"log_target": log_target, "reduction": reduction}
-    return _of_values("kl_div", answers={} if log_target else {"values": _exp}, **options)
+    return _of_values("kl_div", postprocess={} if log_target else {"values": _exp}, **options)
 
 
 def poisson_nll(log_input: bool = True, full: bool = False, eps: Positive = 1e-8) -> LossSpec:
@@ -122,7 +122,9 @@ def poisson_nll(log_input: bool = True, full: bool = False, eps: Positive = 1e-8
     For values that are counts.
     """
     options: dict[str, Any] = {"log_input": log_input, "full": full, "eps": eps}
-    return _of_values("poisson_nll_loss", answers={"values": _exp} if log_input else {}, **options)
+    return _of_values(
+        "poisson_nll_loss", postprocess={"values": _exp} if log_input else {}, **options
+    )
 
 
 def in_rows(function: LossFunction) -> LossFunction:
@@ -185,7 +187,7 @@ def _of_values(
     binary: bool = False,
     distance: bool = False,
     weights: int | None = None,
-    answers: Mapping[str, Answers] | None = None,
+    postprocess: Mapping[str, Postprocess] | None = None,
     **options: Any,
 ) -> LossSpec:
     """A loss of torch's functions that takes one output a value, or for each of binary labels."""
@@ -200,7 +202,7 @@ def _of_values(
         return in_shape(partial(function, **arguments))
 
     kinds = ("labels", "values") if binary else ("values",)
-    return LossSpec(kinds, make, binary, weights, answers or {}, distance=distance)
+    return LossSpec(kinds, make, binary, weights, postprocess or {}, distance=distance)
 
 
 def _exp(outputs: Tensor) -> Tensor:
@@ -239,8 +241,8 @@ def _probability_of_scores(scores: Tensor) -> Tensor:
 
 
 _LEAST = 1e-7
-# What outputs have to be, so that they say these answers.
-OUTPUTS: dict[Answers, Answers] = {
+# The inverse of each: from scores or values to outputs.
+OUTPUTS: dict[Postprocess, Postprocess] = {
     _exp: _log,
     _sigmoid: _logit,
     _scores_of_logits: _logit_of_scores,

@@ -191,12 +191,12 @@ def _states_of(
         inputs, targets = split.batch(indices)
         with precision.forward(job.settings):
             outputs = job.model(inputs)
-            answers = job.answers(outputs)
+            predictions = job.postprocess(outputs)
             metric_states = {
-                name: metric.state(answers, targets) for name, metric in job.metrics.items()
+                name: metric.state(predictions, targets) for name, metric in job.metrics.items()
             }
             loss = job.loss(outputs, targets)
-        look_values = {} if look is None else {"each": look.of_batch(answers, targets)}
+        look_values = {} if look is None else {"each": look.of_batch(predictions, targets)}
         return {"loss": loss, "states": metric_states, **look_values}
 
     return states

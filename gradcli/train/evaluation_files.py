@@ -105,8 +105,8 @@ def stored_tensors(job: Job, sight: Sight) -> dict[str, Tensor]:
     facts = job.dataset.facts
     with engine.device("cpu"):
         tensors["worst_inputs"] = _restored(sight.inputs, facts)
-        if sight.task == "images" and sight.answers is not None and sight.truths is not None:
-            outputs = sight.answers.reshape(sight.truths.shape)
+        if sight.task == "images" and sight.predictions is not None and sight.truths is not None:
+            outputs = sight.predictions.reshape(sight.truths.shape)
             pair = {"worst_outputs": outputs, "worst_targets": sight.truths}
             itself = facts.target == facts.input
             restored = {name: _restored(tensor, facts) for name, tensor in pair.items()}
@@ -172,9 +172,9 @@ def _worst(facts: DataSpec, sight: Sight) -> list[dict[str, Any]]:
 
 def _answer(sight: Sight, number: int) -> dict[str, Any]:
     nothing = {"truth": None, "guess": None, "certainty": None}
-    if sight.answers is None or sight.truths is None or sight.task == "images":
+    if sight.predictions is None or sight.truths is None or sight.task == "images":
         return nothing
-    truth, answer = sight.truths[number], sight.answers[number]
+    truth, answer = sight.truths[number], sight.predictions[number]
     if sight.task == "values":
         return {**nothing, "truth": _plain(truth), "guess": _plain(answer)}
     guess = int(answer.argmax().item())

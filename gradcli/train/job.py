@@ -293,10 +293,10 @@ class Job:
     Attributes:
         loss: the mean loss of a batch's (outputs, targets). Targets are in the units of the data;
             if the loss scales them, the model's outputs are on that scale too.
-        total_weight: the sum of the weights of targets in that mean; None if all samples count alike.
-        answers: turns the model's outputs into scores of the classes, or values in the units of
+        total_weight: the sum of the weights of targets in that mean; None if all count alike.
+        postprocess: turns the model's outputs into scores of the classes, or values in the units of
             the data, for metrics and predictions.
-        outputs: the inverse of `answers`.
+        outputs: the inverse of `postprocess`.
         metrics: the metrics beside the loss, by name.
         optimizer_name: the config's name, kept in checkpoints and compared on resume.
         resolved: the whole config with every default, as plain values.
@@ -320,7 +320,7 @@ class Job:
     dataset: LoadedData
     settings: TrainSettings
     total_weight: Callable[[Tensor], Tensor] | None = None
-    answers: Callable[[Tensor], Tensor] = as_they_are
+    postprocess: Callable[[Tensor], Tensor] = as_they_are
     outputs: Callable[[Tensor], Tensor] = as_they_are
     expect: tuple[Expectation, ...] = ()
     resolved: Mapping[str, Any] = field(default_factory=dict)
@@ -337,7 +337,7 @@ class Job:
         """The same training with a model that outputs scaled targets."""
         plain = self.loss.plain if isinstance(self.loss, ScaledLoss) else self.loss
         loss = ScaledLoss(plain, scale)
-        return replace(self, loss=loss, answers=scale.restored, outputs=scale.scaled)
+        return replace(self, loss=loss, postprocess=scale.restored, outputs=scale.scaled)
 
     def as_fitted(self, facts: DataFacts | None, source: str) -> Job:
         """The same training with the facts on targets, and their scale, of the checkpoint `source`.

@@ -240,8 +240,8 @@ class OneStep:
     def gradients(self, indices: Tensor, state: Tensor) -> Tensor:
         """Compute the batch's gradients; returns its mean loss.
 
-        Micro-batches are weighted by their sizes, or by the weights of their targets in the mean, so
-        that they change only rounding. Their gradients are summed along a tree, their losses in
+        Micro-batches are weighted by their sizes, or by the weights of their targets in the mean,
+        so that they change only rounding. Their gradients are summed along a tree, their losses in
         order.
         """
         job = self.job

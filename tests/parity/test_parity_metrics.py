@@ -44,7 +44,7 @@ def measured(
     job: Any = SimpleNamespace(
         model=nn.Identity(),
         loss=loss.make(),
-        answers=lambda outputs: outputs,
+        postprocess=lambda outputs: outputs,
         metrics=metrics,
         settings=TrainSettings(batch=batch, steps=1, capture=capture),
     )

@@ -43,7 +43,7 @@ def job_of(
     given = {
         "model": model,
         "loss": chosen.make(),
-        "answers": chosen.answers.get(kind, lambda outputs: outputs),
+        "postprocess": chosen.postprocess.get(kind, lambda outputs: outputs),
         "metrics": {},
         "optimizer": optim.SGD(model.parameters(), lr=0.1),
         "optimizer_name": "sgd",
@@ -102,7 +102,7 @@ def test_ranks_see_what_one_sees() -> None:
     for sight in on_ranks(3, lambda group: seen(next(jobs), group), timeout=60):
         assert sight.worst == alone.worst
         assert sight.index == alone.index
-        for name in ("confusion", "outputs", "targets", "inputs", "answers"):
+        for name in ("confusion", "outputs", "targets", "inputs", "predictions"):
             assert getattr(sight, name).tolist() == getattr(alone, name).tolist()
 
 

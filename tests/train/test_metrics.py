@@ -236,7 +236,7 @@ def test_sums_of_batches_are_added_by_stretches_in_python_s_floats(name: str) ->
     job: Any = SimpleNamespace(
         model=nn.Identity(),
         loss=nn.MSELoss(),
-        answers=lambda outputs: outputs,
+        postprocess=lambda outputs: outputs,
         metrics={name: METRICS[name]()},
         settings=TrainSettings(batch=7, steps=1),
     )
