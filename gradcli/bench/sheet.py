@@ -143,7 +143,7 @@ def _branch(layer: PlannedLayer, works: Mapping[str, PartCost]) -> dict[str, Any
     return {
         "index": layer.index,
         "title": layer.title,
-        "kind": layer.kind,
+        "kind": layer.spelling,
         "input": list(layer.input.shape),
         "output": list(layer.output.shape),
         "parameters": layer.parameters,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -36,7 +36,7 @@ class _BlockSpec:
     size: int  # values in its layers
 
 
-def expand(root: YamlNode, layers: Mapping[str, object], report: ErrorReport) -> YamlNode:
+def expand(root: YamlNode, layers: Collection[str], report: ErrorReport) -> YamlNode:
     """Remove `blocks:` from `root` and replace each use in `model:` by the block's layers."""
     node = root.map().get("blocks")
     if node is None:
@@ -50,7 +50,7 @@ def expand(root: YamlNode, layers: Mapping[str, object], report: ErrorReport) ->
 
 
 def _read_blocks(
-    node: YamlNode, layers: Mapping[str, object], report: ErrorReport
+    node: YamlNode, layers: Collection[str], report: ErrorReport
 ) -> dict[str, _BlockSpec]:
     """Read the valid blocks; report the others."""
     if not isinstance(node.value, dict) and not node.broken:

@@ -49,6 +49,7 @@ class Use:
     """A layer as it is written, and what comes into it; None where a mistake hides it."""
 
     kind: str
+    spelling: str
     name: str
     fields: YamlNode
     values: dict[str, Any] | None
@@ -70,6 +71,7 @@ class Use:
         return PlannedLayer(
             self.index,
             self.kind,
+            self.spelling,
             self.name,
             {**self.values, **overrides},
             self.spec,
@@ -165,7 +167,7 @@ def _way(use: Use, title: str, node: YamlNode, plan: Plan) -> PlannedLayer | Non
         return None
     values = {"layers": written_layers(layers), "of": title}
     place, schema = node.place, schema_of(block)
-    way = Use("block", "", node, values, use.spec, index, place, schema)
+    way = Use("block", "block", "", node, values, use.spec, index, place, schema)
     return way.to_layer({}, end, layers, lambda: build_all(layers))
 
 

@@ -69,7 +69,7 @@ def _lone_sample(
     alone = [
         layer
         for layer in layers
-        if layer.kind == "batchnorm" and math.prod(layer.input.shape[1:]) == 1
+        if layer.kind == "batch_norm" and math.prod(layer.input.shape[1:]) == 1
     ]
     if lone and alone:
         report.error(

@@ -45,7 +45,7 @@ def embed(num_embeddings: int, dim: Count, *, std: Positive | None = None) -> nn
     return table
 
 
-def avgpool(
+def avg_pool(
     sample: Sample,
     kernel: Window,
     *,
@@ -174,28 +174,30 @@ LAYERS: dict[str, LayerSpec] = {
     "conv": LayerSpec(images=nn.Conv2d, keys=_CONV),
     "conv_transpose": LayerSpec(images=nn.ConvTranspose2d, keys=_TRANSPOSED),
     "conv1d": LayerSpec(lines=nn.Conv1d, keys=_CONV),
-    "conv1d_transpose": LayerSpec(lines=nn.ConvTranspose1d, keys=_TRANSPOSED),
-    "maxpool": LayerSpec(images=nn.MaxPool2d, keys=f"{_POOL} dilation"),
-    "avgpool": LayerSpec(images=avgpool),
-    "maxpool1d": LayerSpec(lines=nn.MaxPool1d, keys=f"{_POOL} dilation"),
-    "avgpool1d": LayerSpec(lines=nn.AvgPool1d, keys=f"{_POOL} count_include_pad"),
-    "adaptiveavgpool": LayerSpec(images=nn.AdaptiveAvgPool2d, keys="size=output_size"),
-    "adaptivemaxpool": LayerSpec(images=nn.AdaptiveMaxPool2d, keys="size=output_size"),
-    "adaptiveavgpool1d": LayerSpec(lines=nn.AdaptiveAvgPool1d, keys="size=output_size"),
-    "adaptivemaxpool1d": LayerSpec(lines=nn.AdaptiveMaxPool1d, keys="size=output_size"),
+    "conv_transpose1d": LayerSpec(lines=nn.ConvTranspose1d, keys=_TRANSPOSED),
+    "max_pool": LayerSpec(images=nn.MaxPool2d, keys=f"{_POOL} dilation"),
+    "avg_pool": LayerSpec(images=avg_pool),
+    "max_pool1d": LayerSpec(lines=nn.MaxPool1d, keys=f"{_POOL} dilation"),
+    "avg_pool1d": LayerSpec(lines=nn.AvgPool1d, keys=f"{_POOL} count_include_pad"),
+    "adaptive_avg_pool": LayerSpec(images=nn.AdaptiveAvgPool2d, keys="size=output_size"),
+    "adaptive_max_pool": LayerSpec(images=nn.AdaptiveMaxPool2d, keys="size=output_size"),
+    "adaptive_avg_pool1d": LayerSpec(lines=nn.AdaptiveAvgPool1d, keys="size=output_size"),
+    "adaptive_max_pool1d": LayerSpec(lines=nn.AdaptiveMaxPool1d, keys="size=output_size"),
     "upsample": LayerSpec(
         lines=upsample, images=upsample, keys="scale=scale_factor size mode align_corners"
     ),
     "pad": LayerSpec(lines=pad, images=pad, keys="size=padding mode value"),
-    "pixelshuffle": LayerSpec(images=nn.PixelShuffle, keys="factor=upscale_factor"),
-    "pixelunshuffle": LayerSpec(images=nn.PixelUnshuffle, keys="factor=downscale_factor"),
-    "batchnorm": LayerSpec(
+    "pixel_shuffle": LayerSpec(images=nn.PixelShuffle, keys="factor=upscale_factor"),
+    "pixel_unshuffle": LayerSpec(images=nn.PixelUnshuffle, keys="factor=downscale_factor"),
+    "batch_norm": LayerSpec(
         features=nn.BatchNorm1d, images=nn.BatchNorm2d, keys="eps momentum affine"
     ),
-    "layernorm": LayerSpec(nn.LayerNorm, "eps affine=elementwise_affine bias"),
-    "groupnorm": LayerSpec(nn.GroupNorm, "groups=num_groups eps affine"),
-    "instancenorm": LayerSpec(lines=nn.InstanceNorm1d, images=nn.InstanceNorm2d, keys="eps affine"),
-    "rmsnorm": LayerSpec(nn.RMSNorm, "eps affine=elementwise_affine"),
+    "layer_norm": LayerSpec(nn.LayerNorm, "eps affine=elementwise_affine bias"),
+    "group_norm": LayerSpec(nn.GroupNorm, "groups=num_groups eps affine"),
+    "instance_norm": LayerSpec(
+        lines=nn.InstanceNorm1d, images=nn.InstanceNorm2d, keys="eps affine"
+    ),
+    "rms_norm": LayerSpec(nn.RMSNorm, "eps affine=elementwise_affine"),
     "lstm": LayerSpec(sequences=LSTMStates, keys=f"out=hidden_size {_STATES}"),
     "gru": LayerSpec(sequences=GRUStates, keys=f"out=hidden_size {_STATES}"),
     "rnn": LayerSpec(sequences=RNNStates, keys=f"out=hidden_size nonlinearity {_STATES}"),
@@ -208,7 +210,7 @@ LAYERS: dict[str, LayerSpec] = {
     "relu": LayerSpec(nn.ReLU),
     "relu6": LayerSpec(nn.ReLU6),
     "relusquared": LayerSpec(nn.ReLUSquared),
-    "leakyrelu": LayerSpec(nn.LeakyReLU),
+    "leaky_relu": LayerSpec(nn.LeakyReLU),
     "prelu": LayerSpec(prelu),
     "elu": LayerSpec(nn.ELU),
     "selu": LayerSpec(nn.SELU),
@@ -228,7 +230,7 @@ LAYERS: dict[str, LayerSpec] = {
     "sigmoid": LayerSpec(nn.Sigmoid),
     "logsigmoid": LayerSpec(nn.LogSigmoid),
     "softmax": _along(nn.Softmax),
-    "logsoftmax": _along(nn.LogSoftmax),
+    "log_softmax": _along(nn.LogSoftmax),
     "softmin": _along(nn.Softmin),
     "glu": _along(nn.GLU),
     "swiglu": _along(nn.SwiGLU),

@@ -10,11 +10,11 @@ from gradcli.config.node import ErrorReport
 from gradcli.config.planned import PlannedLayer, chains
 from gradcli.errors import Location
 
-NORMS = {"batchnorm", "layernorm", "groupnorm", "instancenorm", "rmsnorm"}
+NORMS = {"batch_norm", "layer_norm", "group_norm", "instance_norm", "rms_norm"}
 DROPOUTS = {"dropout", "dropout1d", "dropout2d"}
 # Layers that mix features, by where these stand: in the last dimension, or anywhere in a sample.
 OF_ROWS = {"linear", "embed", "lstm", "gru", "rnn", "attention", "transformer"}
-OF_IMAGES = {"conv", "conv_transpose", "conv1d", "conv1d_transpose"}
+OF_IMAGES = {"conv", "conv_transpose", "conv1d", "conv_transpose1d"}
 
 
 def lints(layers: Sequence[PlannedLayer], report: ErrorReport) -> None:
@@ -45,19 +45,19 @@ class _Warner:
 def _neighbours(last: PlannedLayer, first: PlannedLayer, warner: _Warner) -> None:
     """Check two layers, one directly behind the other."""
     follower = f"layer {first.index}, {first.title}"
-    if first.kind == "batchnorm" and last.fields.get("bias") and last.kind not in NORMS:
+    if first.kind == "batch_norm" and last.fields.get("bias") and last.kind not in NORMS:
         cure = "bias: false"
-        warner.warn("W103", ": its bias is removed again by the batchnorm", last, cure)
+        warner.warn("W103", ": its bias is removed again by the batch_norm", last, cure)
     if first.kind in NORMS and _ends_in_norm(last):
         where = f"layer {last.index}, {last.title}"
         message = f", normalises what {where}, has just normalised"
         warner.warn("W111", message, first, "leave one of the two out")
-    if first.kind == "batchnorm" and last.kind in DROPOUTS and last.fields.get("p"):
+    if first.kind == "batch_norm" and last.kind in DROPOUTS and last.fields.get("p"):
         message = (
             f", stands directly before {follower}, which learns the variance of values with zeros "
             "among them; in evaluation there are none"
         )
-        warner.warn("W112", message, last, "put it behind the batchnorm")
+        warner.warn("W112", message, last, "put it behind the batch_norm")
 
 
 def _ends_in_norm(layer: PlannedLayer) -> bool:

@@ -21,6 +21,7 @@ from gradcli.config import (
 )
 from gradcli.config.containers import CONTAINERS
 from gradcli.config.grouping import choose_optimizer
+from gradcli.config.layer_names import reserved
 from gradcli.config.layers import LAYERS
 from gradcli.config.lints import lints
 from gradcli.config.lora import Lora
@@ -61,7 +62,7 @@ from gradcli.train.metrics import METRICS
 UNKNOWN = "E102"  # of errors: a name that no table has
 # The names that own code may not take, by its kind.
 RESERVED: dict[str, Collection[str]] = {
-    "layer": {**LAYERS, **CONTAINERS},
+    "layer": reserved([*LAYERS, *CONTAINERS]),
     "dataset": DATASETS,
     "loss": LOSSES,
     "metric": METRICS,
@@ -179,7 +180,7 @@ class _Loading:
         tree = override(self.reading.file(self.path), overrides, report)
         files = tree.map().get("code")
         code = own_code.read(files, self.path.parent, RESERVED, report, self.trust)
-        tree = blocks.expand(tree, {**LAYERS, **CONTAINERS, **code.layers}, report)
+        tree = blocks.expand(tree, {*RESERVED["layer"], *code.layers}, report)
         references = References(tree, report)
         root = references.resolve(tree)
         crosscheck.unused_vars(tree, references.names, report)

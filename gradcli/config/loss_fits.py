@@ -151,7 +151,7 @@ def end_lint(root: YamlNode, loss: NamedSection, last: PlannedLayer, report: Err
         report.warn(
             "W101",
             f"{loss.name} takes the {twice} itself; layer {last.index}, "
-            f"{last.kind}, makes it a {twice} of a {last.kind}",
+            f"{last.spelling}, makes it a {twice} of a {last.spelling}",
             last.place,
             caret="leave it out",
         )
@@ -166,6 +166,6 @@ def end_lint(root: YamlNode, loss: NamedSection, last: PlannedLayer, report: Err
         report.warn(
             "W101",
             f"{loss.name} takes logarithms of probabilities; layer {last.index}, "
-            f"{last.kind}, gives probabilities",
+            f"{last.spelling}, gives probabilities",
             last.place,
         )

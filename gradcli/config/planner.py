@@ -10,6 +10,7 @@ from typing import Any
 from gradcli.config.containers import CONTAINERS, Use, contain
 from gradcli.config.inits import Filling, read_inits, with_inits
 from gradcli.config.layer import LayerSpec
+from gradcli.config.layer_names import OLD_NAMES
 from gradcli.config.layers import LAYERS
 from gradcli.config.merge import without
 from gradcli.config.node import ErrorReport, YamlNode, describe
@@ -42,6 +43,9 @@ class Planner:
     def __init__(self, report: ErrorReport, own: Mapping[str, LayerSpec] | None = None) -> None:
         self.report = report
         self.layers: dict[str, LayerSpec] = {**LAYERS, **(own or {})}
+        for old, new in OLD_NAMES.items():
+            if own and new in own:
+                self.layers[old] = LAYERS[new]
         self.names: dict[str, Location] = {}
         self.count = 0
         self.trail: list[str] = []
@@ -77,23 +81,24 @@ class Planner:
         entry = self._kind_and_fields(node, index)
         if entry is None:
             return None
-        kind, fields, place = entry
-        name, fields = self._name(fields, kind, index)
-        where = f"layer {index}, {kind}: "
+        spelling, fields, place = entry
+        kind = self._kind(spelling)
+        name, fields = self._name(fields, spelling, index)
+        where = f"layer {index}, {spelling}: "
         inits, fields = self._inits(kind, fields, where)
         again, fields = self._recompute(kind, fields, where)
         schema = self._schema(kind)
         values = check(fields, schema, where, self.report)
         if values and kind == "embed" and values["std"] is None:
             values["std"] = self.embed_std
-        use = Use(kind, name, fields, values, spec, index, place, schema)
+        use = Use(kind, spelling, name, fields, values, spec, index, place, schema)
         if kind in CONTAINERS:
             try:
                 layer = contain(use, self._list, self.report)
                 times = values["times"] if values and kind == "repeat" else 1
                 return replace(layer, recompute=times) if layer and again else layer
             except ShapeError as error:
-                self._does_not_fit(error.message, kind, name, index, place)
+                self._does_not_fit(error.message, spelling, name, index, place)
                 return None
         if values is None or spec is None:
             return None
@@ -102,7 +107,7 @@ class Planner:
         except GradcliError as error:
             message, keys = self.layers[kind].explain(error.message, spec)
             places = [fields.map()[key].place for key in keys if key in fields.map()]
-            self._does_not_fit(message, kind, name, index, (*places, place)[0])
+            self._does_not_fit(message, spelling, name, index, (*places, place)[0])
             return None
 
     def _leaf(self, use: Use, inits: list[Filling]) -> PlannedLayer:
@@ -120,8 +125,12 @@ class Planner:
                 )
             entries = [filling.as_dict() for filling in inits]
             make, keys["init"] = with_inits(make, inits), entries if entries[1:] else entries[0]
-        self.trail.append(f"{use.index} {use.kind} -> {trial.output}")
+        self.trail.append(f"{use.index} {use.spelling} -> {trial.output}")
         return use.to_layer(keys, trial.output, (), make, parameters)
+
+    def _kind(self, spelling: str) -> str:
+        """The name of a layer by this name or an old one; own layers go first."""
+        return spelling if spelling in self.layers else OLD_NAMES.get(spelling, spelling)
 
     def _schema(self, kind: str) -> Schema:
         return schema_of(self.layers[kind]) if kind in self.layers else layer_schema(kind)
@@ -164,14 +173,14 @@ class Planner:
             self._not_a_layer(node, index)
             return None
         kind, value, place = entry
-        if kind not in self.layers and kind not in CONTAINERS:
+        if self._kind(kind) not in self.layers and kind not in CONTAINERS:
             self._unknown(kind, index, place)
             return None
         if value.broken:
             return None
         if isinstance(value.value, dict):
             return kind, value, place
-        first = self._schema(kind).first
+        first = self._schema(self._kind(kind)).first
         if first is None:
             self.report.error("E104", f"layer {index}: {kind} takes no value", value.place)
             return None

@@ -37,7 +37,7 @@ def layers_of(shape: Shape) -> tuple[str, ...]:
         *(("positions",) if shape.kind == "gpt2" else ()),
         "repeat:\n      name: block\n"
         f"      times: {shape.layers}\n      layers:\n        - {block}",
-        f"{'layernorm' if shape.kind == 'gpt2' else 'rmsnorm'}: {_keys({'eps': shape.eps})}",
+        f"{'layer_norm' if shape.kind == 'gpt2' else 'rms_norm'}: {_keys({'eps': shape.eps})}",
         f"linear: {{out: $data.vocab, bias: false{tied}}}",
     )
 

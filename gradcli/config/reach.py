@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 LARGEST = 10_000_000  # parameters of a model that is run on the CPU where `meta` will not do
 NUMBERS = 1_000_000  # of outputs on which a loss is tried
 MOST_NAMES = 3
-SOFTMAXES = {"softmax", "logsoftmax", "softmin"}
+SOFTMAXES = {"softmax", "log_softmax", "softmin"}
 
 
 def weights_lint(
@@ -61,9 +61,9 @@ def _constant(layer: PlannedLayer) -> str:
     if layer.kind in SOFTMAXES and shape[fields["dim"]] == 1:
         return f"is taken over a single value (dim: {fields['dim']})"
     values = {
-        "layernorm": math.prod(shape if len(shape) == 3 else shape[-1:]),
-        "groupnorm": math.prod(shape) // fields["groups"] if layer.kind == "groupnorm" else 0,
-        "instancenorm": math.prod(shape[1:]),
+        "layer_norm": math.prod(shape if len(shape) == 3 else shape[-1:]),
+        "group_norm": math.prod(shape) // fields["groups"] if layer.kind == "group_norm" else 0,
+        "instance_norm": math.prod(shape[1:]),
     }
     return "normalises a single value" if values.get(layer.kind) == 1 else ""
 

@@ -22,7 +22,7 @@ BOUNDED = frozenset(
     {
         *("relu", "relu6", "relusquared", "elu", "selu", "celu", "gelu", "silu", "mish"),
         *("softplus", "softsign", "hardswish", "hardsigmoid", "hardtanh", "softcap", "tanh"),
-        *("sigmoid", "logsigmoid", "softmax", "logsoftmax", "softmin"),
+        *("sigmoid", "logsigmoid", "softmax", "log_softmax", "softmin"),
     }
 )
 RESHAPING = frozenset({"flatten", "reshape", "dropout", "identity"})

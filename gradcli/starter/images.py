@@ -84,5 +84,5 @@ def _layers(size: int) -> tuple[str, ...]:
     """Convolutions and pools until some 7 pixels are left."""
     layers: list[str] = []
     for channels in (16, 32, 64)[: 3 if size >= 48 else 2]:
-        layers += [f"conv: {{out: {channels}, kernel: 3, padding: 1}}", "relu", "maxpool: 2"]
+        layers += [f"conv: {{out: {channels}, kernel: 3, padding: 1}}", "relu", "max_pool: 2"]
     return (*layers, "flatten", "linear: {out: $data.classes, name: head}")

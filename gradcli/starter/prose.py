@@ -53,7 +53,7 @@ def draft_of_text(path: Path, config_path: str, name: str) -> ConfigDraft:
             "embed: {dim: 64, std: 0.02, name: tokens}",
             "transformer: {heads: 4, rotary: true}",
             "transformer: {heads: 4, rotary: true}",
-            "layernorm",
+            "layer_norm",
             "linear: {out: $data.vocab, bias: false, tied: tokens}",
         ),
         "cross_entropy",

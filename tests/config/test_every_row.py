@@ -30,7 +30,7 @@ NEEDED: dict[str, Any] = {
     "factor": 0.5,
     "parts": ["linear", "cosine"],
 }
-BEFORE = {"nll": ["logsoftmax"], "kl": ["logsigmoid"], "bce": ["sigmoid"]}  # the loss
+BEFORE = {"nll": ["log_softmax"], "kl": ["logsigmoid"], "bce": ["sigmoid"]}  # the loss
 
 
 def values(make: Callable[..., Any], also: tuple[str, ...] = ()) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from gradcli.train.job import Job
 from gradcli.train.step import OneStep
 
 Write = Callable[..., Path]
-MODEL = "  - conv: {out: 2, kernel: 3, name: stem}\n  - batchnorm\n  - flatten\n  - linear: 16\n"
+MODEL = "  - conv: {out: 2, kernel: 3, name: stem}\n  - batch_norm\n  - flatten\n  - linear: 16\n"
 SGD = "{name: sgd, lr: 0.1}"
 _PLAIN = {"lr": 0.5, "eps": 1e-3, "weight_decay": 0.3, "maximize": True}
 _ADAM = {**_PLAIN, "betas": [0.8, 0.95]}

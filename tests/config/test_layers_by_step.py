@@ -102,11 +102,11 @@ def test_a_layer_is_the_same_in_portions_or_is_named(kind: str) -> None:
 
 # Layers of lines and images: of a text they would treat each step's numbers as a line.
 OF_LINES = {
-    "adaptiveavgpool1d",
-    "adaptivemaxpool1d",
-    "avgpool1d",
-    "instancenorm",
-    "maxpool1d",
+    "adaptive_avg_pool1d",
+    "adaptive_max_pool1d",
+    "avg_pool1d",
+    "instance_norm",
+    "max_pool1d",
     "pad",
     "prelu",  # per_channel
     "upsample",
@@ -130,7 +130,7 @@ def looks_back_only(model: nn.Module, spec: TensorSpec) -> bool:
 
 
 def test_every_activation_is_cached_as_it_is_written_first() -> None:
-    others = {"linear", "embed", "layernorm", "rmsnorm", "dropout", "dropout1d", "identity",
+    others = {"linear", "embed", "layer_norm", "rms_norm", "dropout", "dropout1d", "identity",
               "positions", "attention", "transformer", "lstm", "gru", "rnn"}  # fmt: skip
     activations = 0
     for kind in LAYERS:
@@ -194,7 +194,7 @@ def test_branches_one_behind_the_other_in_time_are_named(config_file: Write) -> 
 
 def test_what_a_container_holds_is_named_by_its_place(config_file: Write) -> None:
     for layer, place in (
-        ("repeat: {times: 2, layers: [relu, groupnorm: 2]}", "1.1"),
+        ("repeat: {times: 2, layers: [relu, group_norm: 2]}", "1.1"),
         ("residual: {layers: [relu], shortcut: [softmax: {dim: 0}]}", "1.shortcut.0"),
         ("parallel: {branches: [[relu], [attention: {heads: 2, causal: false}]], join: add}",
          "1.1.0"),
@@ -204,18 +204,19 @@ def test_what_a_container_holds_is_named_by_its_place(config_file: Write) -> Non
 
 LLAMA = (
     "repeat: {times: 2, layers: ["
-    "residual: {layers: [rmsnorm, attention: {heads: 3, kv_heads: 1, rotary: true, bias: false}]}, "
-    "residual: {layers: [rmsnorm, linear: {out: 48, bias: false}, swiglu, "
+    "residual: {layers: [rms_norm, "
+    "attention: {heads: 3, kv_heads: 1, rotary: true, bias: false}]}, "
+    "residual: {layers: [rms_norm, linear: {out: 48, bias: false}, swiglu, "
     "linear: {out: 12, bias: false}]}]}",
-    "rmsnorm: {eps: 1e-6}",
+    "rms_norm: {eps: 1e-6}",
 )
 NANOCHAT = (
-    "rmsnorm",
+    "rms_norm",
     "repeat: {times: 2, layers: ["
-    "residual: {layers: [rmsnorm, attention: {heads: 2, rotary: true, bias: false}]}, "
-    "residual: {layers: [rmsnorm, linear: {out: 48, bias: false}, relusquared, "
+    "residual: {layers: [rms_norm, attention: {heads: 2, rotary: true, bias: false}]}, "
+    "residual: {layers: [rms_norm, linear: {out: 48, bias: false}, relusquared, "
     "linear: {out: 12, bias: false}]}]}",
-    "rmsnorm",
+    "rms_norm",
 )
 
 
@@ -223,13 +224,13 @@ QWEN = (
     "repeat: {times: 2, layers: [transformer: {heads: 3, kv_heads: 1, head_dim: 6, rotary: true, "
     "rotary_form: half, rotary_base: 50, qk_norm: rms, norm_kind: rms, activation: swiglu, "
     "bias: false, qkv_bias: true}]}",
-    "rmsnorm",
+    "rms_norm",
 )
 WINDOWS = (
     "transformer: {heads: 2, rotary: true, window: 3, softcap: 2, qk_norm: rms_plain}",
     "transformer: {heads: 2, alibi: true, window: 2, activation: relusquared, mlp: 5}",
     "attention: {heads: 3, alibi: true, kv_heads: 1, softcap: 1}",
-    "layernorm: {affine: false}",
+    "layer_norm: {affine: false}",
 )
 
 

@@ -200,7 +200,7 @@ def test_parts_of_one_sample_are_left_to_be_refused_in_the_words_of_ranks(
     config_file: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Batch norm itself says what is wrong with them on one rank."""
-    path = config_file(("  - relu", "  - batchnorm\n  - relu"), ("batch: 10", "batch: 2"))
+    path = config_file(("  - relu", "  - batch_norm\n  - relu"), ("batch: 10", "batch: 2"))
     with pytest.raises(OptionError, match="needs more than 1 value"):
         load(path, ["train.micro_batch=1"])
     monkeypatch.setattr(distributed, "group", lambda: ThreadGroup(Network(2), 0))
