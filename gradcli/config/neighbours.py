@@ -10,7 +10,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
 
-from gradcli.data.files import shown
+from gradcli.data.files import path_text
 
 
 @contextmanager
@@ -46,8 +46,8 @@ class _Refusal:
         for place in (spec.origin, *(spec.submodule_search_locations or ())):
             if place is not None and self._is_neighbour(Path(place)):
                 raise ImportError(
-                    f"{shown(place)} lies beside it, where anybody may have put it, and was not "
-                    "run; where you trust it, add --trust-code (in Python: trust_code=True)"
+                    f"{path_text(place)} lies beside it, where anybody may have put it, and was "
+                    "not run; where you trust it, add --trust-code (in Python: trust_code=True)"
                 )
         return None
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from gradcli import engine
 from gradcli.data import files, npy
-from gradcli.data.files import Loaded, load, read, regular_size, shown
+from gradcli.data.files import Loaded, load, path_text, read, regular_size
 from gradcli.data.hashes import PendingHash
 from gradcli.data.npy import Npy, NpyHeader
 from gradcli.data.prepared.cache import cache_folder
@@ -52,11 +52,11 @@ def wait_for(open_files: Mapping[Path, OpenFile]) -> None:
 
 def npy_header(path: Path) -> NpyHeader:
     """From the first bytes; the length of the file is compared with it."""
-    header = npy.parse_header(read(path, npy.LONGEST + 12), shown(path), most=None)
+    header = npy.parse_header(read(path, npy.LONGEST + 12), path_text(path), most=None)
     size = regular_size(path)
     if size != header.total:
         raise DataError(
-            f"{shown(path)}: expected {quantity(header.total, 'byte')} from the header "
+            f"{path_text(path)}: expected {quantity(header.total, 'byte')} from the header "
             f"({header}), got {size}",
             code="E302",
         )
@@ -72,7 +72,7 @@ def npy_tensor(path: Path, open_files: dict[Path, OpenFile], cache: str | None) 
     """The array of an .npy file, its numbers checked, or about to be checked in the background."""
     header = npy_header(path)
     if not is_large(header):
-        return tensor(npy.parse(load_once(path, open_files).data, shown(path)), shown(path))
+        return tensor(npy.parse(load_once(path, open_files).data, path_text(path)), path_text(path))
     if not lies_as_in_tensors(header):
         from gradcli.data.prepared_array import npy_array  # small data does without
 
@@ -89,7 +89,7 @@ def npy_tensor(path: Path, open_files: dict[Path, OpenFile], cache: str | None) 
 def npz_header(path: Path, name: str) -> NpyHeader:
     """From the first bytes of an array."""
     regular_size(path)
-    return npy.peek(path, name, shown(path))
+    return npy.peek(path, name, path_text(path))
 
 
 def npz_tensor(
@@ -97,13 +97,13 @@ def npz_tensor(
 ) -> Tensor:
     """An array of an archive, its numbers checked; a large one is mapped from prepared data."""
     if not large:
-        numbers = npy.unpack(load_once(path, open_files).data, name, shown(path))
-        return tensor(numbers, f"{shown(path)}, {name}")
+        numbers = npy.unpack(load_once(path, open_files).data, name, path_text(path))
+        return tensor(numbers, f"{path_text(path)}, {name}")
     from gradcli.data.prepared_archive import array_in  # small data does without
 
     rows, archive = array_in(path, name, cache_folder(cache))
     if open_files.setdefault(path, archive).sha256 != archive.sha256:
-        raise DataError(f"data file '{shown(path)}' changed while it was read; start again")
+        raise DataError(f"data file '{path_text(path)}' changed while it was read; start again")
     return rows
 
 

@@ -19,7 +19,7 @@ from gradcli.data.array_files import (
 from gradcli.data.cached import Cached
 from gradcli.data.dataset import DataSpec, Labelled, LoadedData, Unseen
 from gradcli.data.facts import DataFacts
-from gradcli.data.files import read, shown
+from gradcli.data.files import path_text, read
 from gradcli.data.hashes import gathered
 from gradcli.data.images import check_labels, check_shape, unseen
 from gradcli.data.npy import NpyHeader
@@ -221,11 +221,11 @@ class Arrays(Cached, ScaledTargets, OwnPictures):
         if read(path, len(npy.ZIP)) == npy.ZIP:
             name = facts.array or _only_name(path)
             header = npz_header(path, name)
-            shape = _new_shape(header, facts, shown(path))
+            shape = _new_shape(header, facts, path_text(path))
             numbers = npz_tensor(path, name, open_files, self.cache, large=is_large(header))
         else:
             header = npy_header(path)
-            shape = _new_shape(header, facts, shown(path))
+            shape = _new_shape(header, facts, path_text(path))
             numbers = npy_tensor(path, open_files, self.cache)
         wait_for(open_files)
         return unseen(numbers.reshape(shape), scale_of(header), facts, path)
@@ -252,7 +252,7 @@ class Arrays(Cached, ScaledTargets, OwnPictures):
 
 def _only_name(path: Path) -> str:
     """The one array of an archive."""
-    source = shown(path)
+    source = path_text(path)
     names = npy.names(path, source)
     if len(names) != 1:
         raise DataError(

@@ -10,9 +10,9 @@ from gradcli.data.facts import DataFacts
 from gradcli.data.files import (
     Loaded,
     load,
+    path_text,
     read,
     regular_size,
-    shown,
 )
 from gradcli.data.images import check_labels, unseen
 from gradcli.data.pictures import KnownPictures, Statistic, splits_of
@@ -74,7 +74,7 @@ class Cifar10(KnownPictures):
         )
 
     def _count(self, path: Path) -> int:
-        return rows_in(regular_size(path), self.MARKS, shown(path))
+        return rows_in(regular_size(path), self.MARKS, path_text(path))
 
     def _cuts(self, total: int) -> dict[str, range]:
         return cut(self.split or {"train": "100%"}, total, ("train", "val"))
@@ -113,7 +113,7 @@ class Cifar10(KnownPictures):
         return self.model_view(dataset)
 
     def _parse(self, file: Loaded) -> tuple[bytes, bytes]:
-        source = shown(file.path)
+        source = path_text(file.path)
         labels, images = parse(file.data, self.MARKS, source)
         check_labels(labels, self.CLASSES, source)
         return labels, images
@@ -124,7 +124,7 @@ class Cifar10(KnownPictures):
 
     def new_inputs(self, path: Path, facts: DataFacts) -> Unseen:
         """Images from another file of this form; its labels are ignored."""
-        _, images = parse(load(path).data, self.MARKS, shown(path))
+        _, images = parse(load(path).data, self.MARKS, path_text(path))
         return unseen(_pixels(images), 255.0, facts, path)
 
     def new_split(self, path: Path, facts: DataFacts) -> Labelled:

@@ -17,7 +17,7 @@ from gradcli.data.cached import Cached, locate_cache
 from gradcli.data.columns import Encoder, classes_in, values_in
 from gradcli.data.dataset import DataSpec, Labelled, LoadedData, Split, Unseen
 from gradcli.data.facts import DataFacts
-from gradcli.data.files import Loaded, gzip_notes, load, shown
+from gradcli.data.files import Loaded, gzip_notes, load, path_text
 from gradcli.data.fitted_table import FittedTable, facts_in, roles_of
 from gradcli.data.prepared.cache import cache_folder, small
 from gradcli.data.samples import InFiles, Samples, imagined, outlined
@@ -238,7 +238,7 @@ class CsvSource(InTime, ScaledTargets, Cached):
         """Write `files` only: a pattern may match more by now, which were not hashed."""
         train, tests = of_split("train", files), of_split("test", files)
         progress = writer.progress(text_size(train), "B")
-        again = partial(open_files, train, shown(self.file), self.delimiter)
+        again = partial(open_files, train, path_text(self.file), self.delimiter)
         fitted = FittedTable.of(self, again(progress.advance), again)
         inputs = writer.array("inputs", engine.float32, (fitted.encoder.width,))
         for rows in fitted.inputs():
@@ -322,7 +322,7 @@ class CsvSource(InTime, ScaledTargets, Cached):
             role: Role = "number" if facts.classes is None else "word"
             roles |= dict.fromkeys(self.targets, role)
         first = files[0] if isinstance(files[0], Path) else files[0].path
-        reader = open_files(files, shown(first), self.delimiter)
+        reader = open_files(files, path_text(first), self.delimiter)
         need(reader, list(roles), self._past(facts))
         gaps = Gaps(facts.missing or "error", self.unfilled, self.steps is not None)
         table = collect(reader, roles, gaps)

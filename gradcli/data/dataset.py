@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from gradcli import engine
 from gradcli.data import staging
 from gradcli.data.facts import DataFacts, DataSpec, data_facts
-from gradcli.data.files import files_below, gzip_notes, shown
+from gradcli.data.files import files_below, gzip_notes, path_text
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
 from gradcli.errors import DataError
@@ -64,7 +64,7 @@ def readable_in(folder: Path, source: Source) -> tuple[list[Path], list[Path]]:
     paths = files_below(folder)
     fit = [path for path in paths if reads is None or reads(path)]
     if not fit:
-        raise DataError(f"{shown(folder)} holds no file that is read here", code="E305")
+        raise DataError(f"{path_text(folder)} holds no file that is read here", code="E305")
     return fit, [path for path in paths if path not in set(fit)]
 
 

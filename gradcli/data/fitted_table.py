@@ -12,7 +12,7 @@ from gradcli import engine
 from gradcli.data.column_kinds import ColumnKind, kind_in
 from gradcli.data.columns import Encoder, classes_in, values_in
 from gradcli.data.facts import CategoryColumn, DataFacts, NumericColumn
-from gradcli.data.files import shown
+from gradcli.data.files import path_text
 from gradcli.data.order import order_of
 from gradcli.data.series import WindowSteps, stretches_in
 from gradcli.data.split import NAMES, cut, group_of, parts_of, stratify_of, unused_of
@@ -210,7 +210,7 @@ def _time_candidates(source: CsvSource, table: TypedTable, numeric: Sequence[str
 
 
 def _reasons(unused: Sequence[ColumnKind]) -> list[str]:
-    reasons = [f"{shown(kind.name)!r} ({kind.why})" for kind in unused[:MOST_NAMES]]
+    reasons = [f"{path_text(kind.name)!r} ({kind.why})" for kind in unused[:MOST_NAMES]]
     rest = len(unused) - MOST_NAMES
     return [*reasons, quantity(rest, "more column")] if rest > 0 else reasons
 

@@ -21,7 +21,7 @@ from gradcli.data.files import (
     expanded,
     is_folder,
     near_names,
-    shown,
+    path_text,
     unreadable,
 )
 from gradcli.data.images import check_shape, unseen
@@ -93,7 +93,8 @@ class ImageFolder(Cached, Pictures):
                 folder = Path(os.path.abspath(root / expanded(config_path)))  # noqa: PTH100
                 if not is_folder(folder):
                     raise DataError(
-                        f"data folder '{shown(config_path)}' ({shown(folder)}) is no folder",
+                        f"data folder '{path_text(config_path)}' ({path_text(folder)}) is no "
+                        "folder",
                         notes=() if folder.exists() else near_names(folder),
                     )
                 paths[key] = str(folder)
@@ -141,8 +142,8 @@ class ImageFolder(Cached, Pictures):
             odd = set(folders) - set(classes)
             if odd:
                 raise DataError(
-                    f"{shown(self.test_dir)} has the class '{shown(min(odd))}', which "
-                    f"{shown(self.dir)} does not have",
+                    f"{path_text(self.test_dir)} has the class '{path_text(min(odd))}', which "
+                    f"{path_text(self.dir)} does not have",
                     code="E305",
                 )
             listings["test"] = pictures(folders, classes)
@@ -204,7 +205,7 @@ class ImageFolder(Cached, Pictures):
 
     def new_inputs(self, path: Path, facts: DataFacts) -> Unseen:
         """One picture."""
-        check_shape(self._shape, facts, shown(path))
+        check_shape(self._shape, facts, path_text(path))
         picture, _ = picture_in(path, self.size, self.color)
         pixels = tensor_of(picture.planes, (1, *self._shape))
         return replace(unseen(pixels, 255.0, facts, path), names=[path.name])
@@ -238,8 +239,8 @@ class ImageFolder(Cached, Pictures):
         odd = set(folders) - set(classes)
         if odd and classes:
             raise DataError(
-                f"{shown(folder)} has the class '{shown(min(odd))}', which the model does not "
-                f"know; known: {shown(listed(classes))}",
+                f"{path_text(folder)} has the class '{path_text(min(odd))}', which the model does "
+                f"not know; known: {path_text(listed(classes))}",
                 code="E305",
             )
         return pictures(folders, classes or tuple(folders))
@@ -255,7 +256,7 @@ def _notes(left_out: Sequence[Path], losses: Counter[str]) -> tuple[str, ...]:
 
 def _first(files: Sequence[Path]) -> str:
     """Some files of folders of classes, enough to see of what kind they are."""
-    return listed((shown(Path(path.parent.name, path.name)) for path in files), MOST_NAMES)
+    return listed((path_text(Path(path.parent.name, path.name)) for path in files), MOST_NAMES)
 
 
 def _loss(count: int, loss: str) -> str:
@@ -267,7 +268,7 @@ def class_folders(folder: Path) -> dict[str, Path]:
     folders = sorted((each for each in _entries(folder) if each.is_dir()), key=os.fsencode)
     if not folders:
         raise DataError(
-            f"{shown(folder)} holds no folders; each class is a folder of pictures", code="E305"
+            f"{path_text(folder)} holds no folders; each class is a folder of pictures", code="E305"
         )
     return {as_text(each.name): each for each in folders}
 
@@ -285,7 +286,8 @@ def pictures(folders: Mapping[str, Path], classes: tuple[str, ...]) -> Listing:
         if not fit:
             instead = f", and not {_first(inside)}" if inside else ""
             raise DataError(
-                f"{shown(folders[name])} holds no picture; {', '.join(SUFFIXES)} are read{instead}",
+                f"{path_text(folders[name])} holds no picture; {', '.join(SUFFIXES)} are "
+                f"read{instead}",
                 code="E305",
             )
         paths += fit
@@ -299,4 +301,4 @@ def _entries(folder: Path) -> Iterator[Path]:
     try:
         yield from (each for each in folder.iterdir() if not each.name.startswith("."))
     except OSError as error:
-        raise unreadable(shown(folder), error) from None
+        raise unreadable(path_text(folder), error) from None

@@ -12,7 +12,7 @@ from array import array
 from pathlib import Path
 
 from gradcli.data.background import Background
-from gradcli.data.files import Loaded, load, read, shown
+from gradcli.data.files import Loaded, load, path_text, read
 from gradcli.data.inflate import RATIO, inflate, is_gzip, peek, refuse_bomb
 from gradcli.dataclass import dataclass
 from gradcli.errors import DataError
@@ -132,7 +132,7 @@ def numbers_of(payload: memoryview, header: IdxHeader) -> memoryview | array[int
 
 def read_header(path: Path) -> IdxHeader:
     """Only the header of a file; a plain file's length is compared with it."""
-    source = shown(path)
+    source = path_text(path)
     start = read(path, 64 << 10)
     if is_gzip(start):
         return parse_header(peek(start, _LONGEST_HEADER, source), source, most=None)
@@ -165,7 +165,7 @@ def read_idx(path: Path) -> tuple[Idx, Loaded]:
 
 def _read(path: Path) -> tuple[Idx, Loaded]:
     loaded = load(path)
-    return parse(loaded.data, shown(path)), loaded
+    return parse(loaded.data, path_text(path)), loaded
 
 
 def _refuse(source: str, what: str) -> None:

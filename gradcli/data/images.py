@@ -14,7 +14,7 @@ from gradcli.data.background import Background
 from gradcli.data.cached import Cached
 from gradcli.data.dataset import DataSpec, Labelled, LaterInputs, LoadedData, Unseen
 from gradcli.data.facts import DataFacts
-from gradcli.data.files import Loaded, read, shown
+from gradcli.data.files import Loaded, path_text, read
 from gradcli.data.hashes import gathered
 from gradcli.data.idx import Idx, IdxHeader, read_header, read_idx
 from gradcli.data.inflate import is_gzip
@@ -144,7 +144,7 @@ class IdxSource(Cached, OwnPictures):
         inputs, scale = read_images(images, facts, self.cache)
         if labels is None:
             return self.new_samples(inputs, engine.zeros(inputs.shape[0]), scale, facts)
-        numbers, source = read_idx(labels)[0], shown(labels)
+        numbers, source = read_idx(labels)[0], path_text(labels)
         check_pair(read_header(images), numbers.header, str(images), source)
         check_labels(label_numbers(numbers, source), facts.classes, source)
         targets = tensor_of(numbers.numbers, numbers.header.shape)
@@ -226,7 +226,8 @@ def new_pair(
         " and ".join(Path(name).name for name in pair if name) for pair in known_pairs
     )
     raise DataError(
-        f"{shown(path)}: expected a folder that holds {shown(names)}, named as the training data"
+        f"{path_text(path)}: expected a folder that holds {path_text(names)}, named as the "
+        "training data"
     )
 
 
@@ -246,7 +247,7 @@ def holds_samples(path: Path) -> bool:
 
 def read_images(path: Path, facts: DataFacts, cache: str | None = None) -> tuple[Tensor, float]:
     """Samples of one IDX file and what divides them, of the shape that was trained on."""
-    header, source = read_header(path), shown(path)
+    header, source = read_header(path), path_text(path)
     _not_empty(header, source)
     shape = sample_shape(header)
     check_shape(shape, facts, source)
@@ -291,18 +292,18 @@ def scale_of(header: IdxHeader) -> float:
 
 def check_pair(images: IdxHeader, labels: IdxHeader, images_name: str, labels_name: str) -> None:
     """Both have samples, equally many; labels are one whole number each."""
-    _not_empty(images, shown(images_name))
+    _not_empty(images, path_text(images_name))
     if len(images.shape) < 2 or 0 in images.shape:
-        raise DataError(f"{shown(images_name)}: {images} holds no samples", code="E305")
+        raise DataError(f"{path_text(images_name)}: {images} holds no samples", code="E305")
     if len(labels.shape) != 1 or labels.dtype.startswith("float"):
         raise DataError(
-            f"{shown(labels_name)}: labels must be one whole number a sample, found {labels}",
+            f"{path_text(labels_name)}: labels must be one whole number a sample, found {labels}",
             code="E305",
         )
     if images.shape[0] != labels.shape[0]:
         raise DataError(
-            f"{quantity(images.shape[0], 'image')} in {shown(images_name)}, but "
-            f"{quantity(labels.shape[0], 'label')} in {shown(labels_name)}",
+            f"{quantity(images.shape[0], 'image')} in {path_text(images_name)}, but "
+            f"{quantity(labels.shape[0], 'label')} in {path_text(labels_name)}",
             code="E305",
         )
 
@@ -311,8 +312,8 @@ def same_samples(train: IdxHeader, test: IdxHeader, train_name: str, test_name: 
     """Training and test samples have one shape and type."""
     if train.shape[1:] != test.shape[1:] or train.dtype != test.dtype:
         raise DataError(
-            f"{shown(test_name)} holds {test}, which does not go with {train} "
-            f"in {shown(train_name)}",
+            f"{path_text(test_name)} holds {test}, which does not go with {train} "
+            f"in {path_text(train_name)}",
             code="E305",
         )
 
@@ -336,7 +337,7 @@ def check_labels(labels: Any, classes: int | None, source: str, first: int = 0) 
         "0 or more" if classes is None else f"0 to {classes - 1} ({quantity(classes, 'class')})"
     )
     raise DataError(
-        f"{shown(source)}: sample {first + index} has label {labels[index]}, expected {limits}",
+        f"{path_text(source)}: sample {first + index} has label {labels[index]}, expected {limits}",
         code="E305",
     )
 
@@ -349,7 +350,7 @@ def check_finite(images: Idx, source: str, first: int = 0) -> None:
     if index is not None:
         sample = first + index // math.prod(images.header.shape[1:])
         raise DataError(
-            f"{shown(source)}: sample {sample} holds {images.numbers[index]}, expected numbers",
+            f"{path_text(source)}: sample {sample} holds {images.numbers[index]}, expected numbers",
             code="E305",
         )
 

@@ -13,7 +13,7 @@ from gradcli.data.array_files import (
 )
 from gradcli.data.arrays import Arrays, sample_shape
 from gradcli.data.facts import DataSpec
-from gradcli.data.files import shown
+from gradcli.data.files import path_text
 from gradcli.data.images import new_pair
 from gradcli.data.npy import NpyHeader
 from gradcli.data.samples import InFiles
@@ -52,7 +52,7 @@ class NpySource(Arrays):
 
     def title(self, name: str) -> str:
         """Its path."""
-        return shown(name)
+        return path_text(name)
 
     def roles(self) -> dict[str, str]:
         """Samples and targets of each split."""

@@ -12,7 +12,7 @@ from gradcli.data.array_files import OpenFile, npz_header, npz_tensor
 from gradcli.data.arrays import Arrays, sample_shape
 from gradcli.data.cached import locate_cache
 from gradcli.data.facts import DataSpec
-from gradcli.data.files import locate, shown
+from gradcli.data.files import locate, path_text
 from gradcli.data.npy import NpyHeader
 from gradcli.data.samples import InFiles
 from gradcli.dataclass import dataclass
@@ -68,7 +68,7 @@ class NpzSource(Arrays):
 
     def title(self, name: str) -> str:
         """The archive, then the array."""
-        return f"{shown(self.file)}, {name}"
+        return f"{path_text(self.file)}, {name}"
 
     def roles(self) -> dict[str, str]:
         """The archive holds all."""
@@ -80,7 +80,7 @@ class NpzSource(Arrays):
 
     def at(self, path: Path) -> NpzSource:
         """Another archive: its test arrays, where it has them as this one does."""
-        names = npy.names(path, shown(path))
+        names = npy.names(path, path_text(path))
         pairs = [(self.inputs, self.targets)]
         if self.test_inputs and {self.test_inputs, self.test_targets} <= {*names, None}:
             pairs = [(self.test_inputs, self.test_targets)]

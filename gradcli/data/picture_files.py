@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gradcli.data.decode import DecodedImage, picture_of
-from gradcli.data.files import read, shown
+from gradcli.data.files import path_text, read
 from gradcli.data.samples import tensor_of
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
@@ -80,7 +80,7 @@ class Decoded:
 def picture_in(path: Path, size: int, color: str) -> tuple[DecodedImage, str]:
     """A picture, and the hash of its file."""
     data = read(path)
-    return picture_of(data, size, color, shown(path)), hashlib.sha256(data).hexdigest()
+    return picture_of(data, size, color, path_text(path)), hashlib.sha256(data).hexdigest()
 
 
 def decode_into(
@@ -116,11 +116,11 @@ def decode_into(
 def _refusal(files: PictureFiles, wrong: Mapping[Path, DataError]) -> DataError:
     """An error about the first picture that cannot be read, which names the others too."""
     first, *rest = sorted(wrong, key=os.fsencode)
-    names = [shown(files.name(path)) for path in rest]
+    names = [path_text(files.name(path)) for path in rest]
     notes = (f"these cannot be read either: {', '.join(names)}",) if names else ()
     more = ("there may be more: the reading ended here",) if len(wrong) > _MOST_NAMES else ()
     error = wrong[first]
-    cure = f"replace what is damaged, or take it out of {shown(files.folder)}"
+    cure = f"replace what is damaged, or take it out of {path_text(files.folder)}"
     return DataError(error.message, code=error.code, notes=(*error.notes, *notes, *more, cure))
 
 
@@ -159,7 +159,7 @@ def _prepared(files: PictureFiles, cache: Path) -> Decoded:
         sha256_now, losses = decode_into(pixels, files, progress.advance)
         if sha256_now != sha256:
             raise DataError(
-                f"{shown(files.folder)}: a picture was edited while they were being prepared; "
+                f"{path_text(files.folder)}: a picture was edited while they were being prepared; "
                 "start again"
             )
         return {"losses": dict(losses)}

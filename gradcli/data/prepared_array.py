@@ -15,7 +15,7 @@ from pathlib import Path
 from gradcli import engine
 from gradcli.data import idx, npy
 from gradcli.data.array_files import tensor
-from gradcli.data.files import Loaded, read, regular_size, shown
+from gradcli.data.files import Loaded, path_text, read, regular_size
 from gradcli.data.images import check_finite
 from gradcli.data.inflate import RATIO, is_gzip, refuse_bomb
 from gradcli.data.prepared_rows import RowReading, rows_in
@@ -53,7 +53,7 @@ def idx_array(path: Path, header: idx.IdxHeader, cache: Path) -> tuple[Tensor, L
 
 
 def _npy_blocks(path: Path, header: npy.NpyHeader) -> Iterator[Tensor]:
-    source, first = shown(path), 0
+    source, first = path_text(path), 0
     for block in _rows(path, header, int(header.type[1])):
         numbers = npy.numbers_of(header, memoryview(block), source)
         count = len(block) // _width(header, int(header.type[1]))
@@ -63,7 +63,7 @@ def _npy_blocks(path: Path, header: npy.NpyHeader) -> Iterator[Tensor]:
 
 
 def _idx_blocks(path: Path, header: idx.IdxHeader) -> Iterator[Tensor]:
-    source, first = shown(path), 0
+    source, first = path_text(path), 0
     if is_gzip(read(path, 2)):
         packed = regular_size(path)
         if header.total > packed * RATIO:
@@ -107,7 +107,7 @@ def _rows(path: Path, header: npy.NpyHeader | idx.IdxHeader, item: int) -> Itera
     if len(rest) != missing:
         what = f"expected {quantity(header.total, 'byte')} from the header ({header})"
         difference = "fewer" if len(rest) < missing else "more"
-        raise DataError(f"{shown(path)}: {what}, got {difference}", code="E302")
+        raise DataError(f"{path_text(path)}: {what}, got {difference}", code="E302")
     if rest:
         yield bytes(rest)
 
@@ -115,7 +115,7 @@ def _rows(path: Path, header: npy.NpyHeader | idx.IdxHeader, item: int) -> Itera
 def _scattered_blocks(path: Path, header: npy.NpyHeader) -> Iterator[Tensor]:
     """Rows of an array whose columns lie one behind the other."""
     item, (count, *inner) = int(header.type[1]), header.shape
-    columns, source = math.prod(inner), shown(path)
+    columns, source = math.prod(inner), path_text(path)
     most = max(1, TRANSPOSE_BYTES // (columns * item))
     with path.open("rb", buffering=0) as file:
         for first in range(0, count, most):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from gradcli.data.files import load, shown
+from gradcli.data.files import load, path_text
 from gradcli.data.fitted_table import FittedTable
 from gradcli.data.tabular.table_files import of_split, open_files
 
@@ -33,7 +33,7 @@ class _LastTable:
             train, tests = of_split("train", loaded), of_split("test", loaded)
             hashes = {role: file.sha256 for role, file in loaded.items()}
             about = hashes, tuple(note for file in loaded.values() for note in file.notes())
-            again = partial(open_files, train, shown(source.file), source.delimiter)
+            again = partial(open_files, train, path_text(source.file), source.delimiter)
             fitted = FittedTable.of(source, again(), again)
             if tests:
                 fitted = fitted.with_test(source.labelled(tests, fitted.facts))

@@ -11,7 +11,7 @@ from itertools import accumulate, pairwise
 from pathlib import Path
 
 from gradcli import engine
-from gradcli.data.files import shown
+from gradcli.data.files import path_text
 from gradcli.data.samples import tensor_of, windows
 from gradcli.data.staging import gathered
 from gradcli.dataclass import dataclass
@@ -186,8 +186,8 @@ class TokenWindows:
         number = bisect_right([shard.start for shard in self.shards], place) - 1
         shard = self.shards[number]
         return DataError(
-            f"{shown(shard.path)}: token {place - shard.start} is {value % (1 << 32)}, expected 0 "
-            f"to {self.vocab - 1}",
+            f"{path_text(shard.path)}: token {place - shard.start} is {value % (1 << 32)}, "
+            f"expected 0 to {self.vocab - 1}",
             code="E305",
             notes=("set data.vocab, data.type and data.header as the file was written",),
         )

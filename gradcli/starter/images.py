@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any
 
 from gradcli.data.decode import picture_of, require_pillow
-from gradcli.data.files import read, shown
+from gradcli.data.files import path_text, read
 from gradcli.data.folder import class_folders, pictures
 from gradcli.data.modes import GRAYS
 from gradcli.data.picture_formats import FORMATS
@@ -34,15 +34,15 @@ def draft_of_folder(folder: Path, config_path: str, name: str) -> ConfigDraft:
     files = pictures(folders, tuple(folders))
     count = len(files.paths)
     if len(folders) < 2:
-        only = shown(next(iter(folders)))
+        only = path_text(next(iter(folders)))
         raise DataError(
-            f"{shown(folder)} has one folder, '{only}'; each class is a folder of pictures, and "
-            "two are needed to tell apart",
+            f"{path_text(folder)} has one folder, '{only}'; each class is a folder of pictures, "
+            "and two are needed to tell apart",
             code="E305",
         )
     if count < FEWEST:
         raise DataError(
-            f"{shown(folder)} holds {quantity(count, 'picture')}; a model needs {FEWEST} or "
+            f"{path_text(folder)} holds {quantity(count, 'picture')}; a model needs {FEWEST} or "
             "more to learn from some and be measured on others",
             code="E305",
         )
@@ -73,7 +73,7 @@ def _look(paths: Sequence[Path]) -> tuple[int, bool]:
     shorter, gray = [], True
     for path in paths:
         data = read(path)
-        picture_of(data, 1, "gray", shown(path))  # raises where it is no picture
+        picture_of(data, 1, "gray", path_text(path))  # raises where it is no picture
         with Image.open(io.BytesIO(data), formats=FORMATS) as image:
             shorter.append(min(image.size))
             gray = gray and image.mode in GRAYS

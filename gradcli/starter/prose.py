@@ -6,7 +6,7 @@ from codecs import getincrementaldecoder
 from pathlib import Path
 from typing import Any
 
-from gradcli.data.files import shown
+from gradcli.data.files import path_text
 from gradcli.data.foreign import kind_of
 from gradcli.data.tabular.pieces import pieces_of
 from gradcli.errors import DataError
@@ -24,7 +24,7 @@ def draft_of_text(path: Path, config_path: str, name: str) -> ConfigDraft:
     Raises:
         DataError: it is no text, or too short.
     """
-    source = shown(path)
+    source = path_text(path)
     length, unit = _length(path)
     long = quantity(length, unit.removesuffix("s"), form=",")
     if length < FEWEST:
@@ -78,7 +78,7 @@ def _length(path: Path) -> tuple[int, str]:
         kind = None if size else kind_of(piece[:64])
         kind = kind or ("a binary file" if b"\0" in piece else None)
         if kind is not None:
-            raise DataError(f"{shown(path)}: this is {kind}, not a text", code="E304")
+            raise DataError(f"{path_text(path)}: this is {kind}, not a text", code="E304")
         size += len(piece)
         try:
             characters += len(decoder.decode(piece)) if utf8 else 0

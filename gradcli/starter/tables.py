@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gradcli.data.column_kinds import ColumnKind, is_of_classes, kind_in
-from gradcli.data.files import load, shown
+from gradcli.data.files import load, path_text
 from gradcli.data.foreign import kind_of_text
 from gradcli.data.prepared.cache import small
 from gradcli.data.tabular.collected import GAP, Gaps, TypedTable, collect
@@ -51,7 +51,7 @@ def read_table(path: Path) -> tuple[TypedTable, str | None]:
 
     The delimiter is the one that splits the header into most cells.
     """
-    source, start = shown(path), next(pieces_of(path), b"")
+    source, start = path_text(path), next(pieces_of(path), b"")
     kind = kind_of_text(start[:64])
     if kind is not None:
         raise DataError(f"{source}: this is {kind}, not a table; save it as CSV", code="E304")
@@ -166,10 +166,10 @@ def _other_way(classes: bool) -> str:
 def _target(table: TypedTable, once: Sequence[str], target_name: str | None) -> str:
     if target_name is not None:
         if target_name not in once:
-            hint = did_you_mean(target_name, once, f"columns: {shown(listed(once))}")
+            hint = did_you_mean(target_name, once, f"columns: {path_text(listed(once))}")
             what = "appears twice" if target_name in table.header else "is not there"
             raise DataError(
-                f"{table.source}: the column '{shown(target_name)}' {what}; {shown(hint)}",
+                f"{table.source}: the column '{path_text(target_name)}' {what}; {path_text(hint)}",
                 code="E304",
             )
         return target_name

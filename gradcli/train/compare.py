@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 from gradcli.data.dataset import places
-from gradcli.data.files import shown
+from gradcli.data.files import path_text
 from gradcli.errors import CheckpointError
 from gradcli.train.changeable import marks
 from gradcli.train.checkpoint import FORMAT
@@ -131,7 +131,7 @@ def check_same_data(
     theirs = dict(data)
     ours, files = data_of(dataset, version)
     changes = [
-        f"{shown(files.get(role, role))}: sha256 was {theirs.get(role)}, is {ours.get(role)}"
+        f"{path_text(files.get(role, role))}: sha256 was {theirs.get(role)}, is {ours.get(role)}"
         for role in {**ours, **theirs}
         if theirs.get(role) != ours.get(role) and not (role in ours and _unread(role, theirs))
     ]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.data import DATASETS
 from gradcli.data.facts import DataFacts, DataSpec
-from gradcli.data.files import shown
+from gradcli.data.files import path_text
 from gradcli.data.targets import ScaledTargets
 from gradcli.errors import CheckpointError
 from gradcli.train.checkpoint import FORMAT
@@ -64,8 +64,8 @@ def unknown_data(dataset: LoadedData, version: int) -> list[str]:
     names = _bare_names(dataset) if version < 2 else {}
     last = {name: role for role, name in names.items()}
     return [
-        f"{role} ({shown(dataset.files.get(role, role))}): whether it changed is not known, as "
-        f"this old checkpoint has the sha256 of another file called {shown(name)} only"
+        f"{role} ({path_text(dataset.files.get(role, role))}): whether it changed is not known, as "
+        f"this old checkpoint has the sha256 of another file called {path_text(name)} only"
         for role, name in names.items()
         if last[name] != role
     ]

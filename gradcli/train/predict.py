@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli import engine
 from gradcli.data.dataset import readable_in
-from gradcli.data.files import as_text, shown
+from gradcli.data.files import as_text, path_text
 from gradcli.data.hashes import look_out
 from gradcli.errors import ConfigError, NumericsError
 from gradcli.train import precision
@@ -92,9 +92,9 @@ class Predictor:
                 continue
             fit, unread = readable_in(path, self._job.dataset.source)
             if unread:
-                names = listed((shown(file.name) for file in unread), 3)
+                names = listed((path_text(file.name) for file in unread), 3)
                 left_out = f"{quantity(len(unread), 'file')} {verb(len(unread))} left out"
-                note(f"{shown(path)}: {left_out}: {names}")
+                note(f"{path_text(path)}: {left_out}: {names}")
             yield from fit
 
 

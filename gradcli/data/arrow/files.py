@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyarrow import ipc, parquet
 
 from gradcli.data.arrow.columns import OpenColumns, has_texts, numbers_in
-from gradcli.data.files import Loaded, open_regular, regular_size, shown
+from gradcli.data.files import Loaded, open_regular, path_text, regular_size
 from gradcli.data.inflate import BOMB_RATIO
 from gradcli.data.tabular.reader import Role, TableBlock, WithoutHeaderRow
 from gradcli.errors import DataError
@@ -103,10 +103,10 @@ class ArrowFileReader(WithoutHeaderRow):
 
     def _refuse(self, name: str, kind: Any) -> None:
         holds = next((holds for test, holds in _HOLDS if test(kind)), "values")
-        place = f"column {self.header.index(name) + 1} ({shown(name)})"
+        place = f"column {self.header.index(name) + 1} ({path_text(name)})"
         raise DataError(
-            f"{self.source}: {place} holds {holds} ({shown(str(kind))[:80]}); expected numbers or "
-            "words: leave the column out, or write it as such",
+            f"{self.source}: {place} holds {holds} ({path_text(str(kind))[:80]}); expected numbers "
+            "or words: leave the column out, or write it as such",
             code="E304",
         )
 
@@ -119,7 +119,7 @@ class ArrowFileReader(WithoutHeaderRow):
             what = f"too little memory for this {self._kind} file"
             raise DataError(f"{self.source}: {what}", code="E302") from None
         except (pa.ArrowException, OSError, ValueError, KeyError, IndexError) as error:
-            why = shown(str(error).partition("\n")[0])[:200]
+            why = path_text(str(error).partition("\n")[0])[:200]
             what = f"not a whole {self._kind} file: {why}"
             raise DataError(f"{self.source}: {what}", code="E302") from None
 

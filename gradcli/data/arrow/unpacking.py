@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from gradcli.data.files import shown
+from gradcli.data.files import path_text
 from gradcli.data.inflate import TRUSTED_TEXT, refuse_bomb
 from gradcli.errors import DataError
 
@@ -25,7 +25,7 @@ def unzstd(pieces: Iterator[bytes], size: int, source: str) -> Iterator[bytes]:
                 refuse_bomb(size, total, source, TRUSTED_TEXT)
                 yield bytes(memoryview(buffer)[:count])
     except (pa.ArrowException, OSError) as error:
-        why = shown(str(error).partition("\n")[0])[:200]
+        why = path_text(str(error).partition("\n")[0])[:200]
         raise DataError(f"{source}: zstd data is damaged: {why}", code="E302") from None
 
 

@@ -20,7 +20,7 @@ from gradcli.data.bpe.tokenizer import (
 )
 from gradcli.data.dataset import DataSpec, Labelled, LoadedData, Unseen
 from gradcli.data.facts import DataFacts
-from gradcli.data.files import expanded, gzip_notes, load, locate, regular_size, shown
+from gradcli.data.files import expanded, gzip_notes, load, locate, path_text, regular_size
 from gradcli.data.prepared.cache import cache_folder
 from gradcli.data.samples import imagined
 from gradcli.data.split import cut, parts_of
@@ -94,7 +94,9 @@ class BpeText:
         from gradcli.data.prepared.progress import Progress
 
         paths, cache = list(self.files.values()), cache_folder(self.source.cache)
-        with Progress(f"hashing {shown(paths[0].name)}", sum(map(regular_size, paths)), "B") as bar:
+        with Progress(
+            f"hashing {path_text(paths[0].name)}", sum(map(regular_size, paths)), "B"
+        ) as bar:
             hashes = sha256_of_all(paths, bar.advance, cache)
         return {role: hashes[path] for role, path in self.files.items()}
 
@@ -209,7 +211,7 @@ class BpeText:
         parts = cut(source.split or DEFAULT_SPLIT, rows.shape[0])
         for name, part in parts.items():
             if len(part) <= source.context:
-                raise too_few(len(part), source.context, shown(source.file), name)
+                raise too_few(len(part), source.context, path_text(source.file), name)
         return {
             name: self._windows(rows, part, source.step(name), vocab)
             for name, part in parts.items()
@@ -249,7 +251,7 @@ class BpeText:
     def new_inputs(self, path: Path, facts: DataFacts) -> Unseen:
         """Windows of another text, end to end; the last one ends where the text ends."""
         tokens = whole(self._rows([path])).tolist()
-        inputs, starts = windows_of(tokens, facts, shown(path))
+        inputs, starts = windows_of(tokens, facts, path_text(path))
         return Unseen(inputs, [f"{path.name}:{at}" for at in starts], range(len(starts)))
 
     def new_split(self, path: Path, facts: DataFacts) -> Labelled:
@@ -257,7 +259,7 @@ class BpeText:
         rows = self._rows([path])
         (width,) = facts.input
         if rows.shape[0] <= width:
-            raise too_few(rows.shape[0], width, shown(path))
+            raise too_few(rows.shape[0], width, path_text(path))
         return Labelled(self._windows(rows, range(rows.shape[0]), width, self.tokenizer.vocab))
 
 

@@ -16,7 +16,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
-from gradcli.data.files import check_sums, reading, regular_size, shown
+from gradcli.data.files import check_sums, path_text, reading, regular_size
 from gradcli.data.prepared import notes
 from gradcli.data.prepared.cache import cache_folder
 from gradcli.dataclass import dataclass
@@ -252,5 +252,5 @@ def hashed(path: Path, progress: Advance | None = None) -> tuple[str, FileIdenti
         after = os.fstat(file.fileno())
     identity = FileIdentity.of_status(before)
     if not identity.untouched(FileIdentity.of_status(after)):
-        raise DataError(f"data file '{shown(path)}' changed while it was read; start again")
+        raise DataError(f"data file '{path_text(path)}' changed while it was read; start again")
     return digest.hexdigest(), identity

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gradcli import engine
-from gradcli.data.files import shown
+from gradcli.data.files import path_text
 from gradcli.data.prepared.identity import FileIdentity
 from gradcli.data.prepared.mapped import FileSlice, MappedMemory, identity_of, open_file, register
 from gradcli.engine import DType, Tensor
@@ -57,4 +57,4 @@ def _overlay(place: FileSlice, address: int) -> None:
         os.close(handle)
     if mapped in (None, _FAILED):
         reason = os.strerror(ctypes.get_errno())
-        raise DataError(f"'{shown(place.path)}' cannot be mapped: {reason}")
+        raise DataError(f"'{path_text(place.path)}' cannot be mapped: {reason}")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from gradcli import engine
 from gradcli.data import hashes
-from gradcli.data.files import open_regular, shown
+from gradcli.data.files import open_regular, path_text
 from gradcli.data.prepared.identity import FileIdentity
 from gradcli.dataclass import dataclass
 from gradcli.engine import DType, Tensor
@@ -94,7 +94,7 @@ class Mapping:
 
     def _change_error(self, difference: str) -> DataError:
         return DataError(
-            f"data file '{shown(self.path)}' was changed while it was in use: {difference}; "
+            f"data file '{path_text(self.path)}' was changed while it was in use: {difference}; "
             "nothing is saved of what came since the last checkpoint",
             code="E312",
             notes=("restore the file, then go on from that with gradcli resume",),
@@ -173,14 +173,14 @@ def map_file(
         identity = identity_of(handle, path, expected)
         if identity.size < offset + length:
             raise DataError(
-                f"'{shown(path)}' has {quantity(identity.size, 'byte')}, expected at least "
+                f"'{path_text(path)}' has {quantity(identity.size, 'byte')}, expected at least "
                 f"{offset + length}",
                 code="E302",
             )
         view = MappedMemory(handle, 0, access=mmap.ACCESS_READ)
         view.handle = os.dup(handle) if replaceable else None
     except OSError as error:
-        raise DataError(f"'{shown(path)}' cannot be mapped: {error.strerror}") from None
+        raise DataError(f"'{path_text(path)}' cannot be mapped: {error.strerror}") from None
     finally:
         os.close(handle)
     flat = engine.frombuffer(memoryview(view)[offset : offset + length], dtype=dtype)
@@ -198,7 +198,7 @@ def identity_of(handle: int, path: Path, expected: FileIdentity | None) -> FileI
     """The identity of an open file; raises where it is not the expected one."""
     identity = FileIdentity.of_status(os.fstat(handle))
     if expected is not None and not identity.untouched(expected):
-        raise DataError(f"'{shown(path)}' changed while it was opened; start again")
+        raise DataError(f"'{path_text(path)}' changed while it was opened; start again")
     return identity
 
 

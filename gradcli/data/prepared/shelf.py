@@ -13,7 +13,7 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from gradcli.data.files import shown
+from gradcli.data.files import path_text
 from gradcli.data.prepared import notes
 from gradcli.data.prepared.identity import Advance
 from gradcli.data.prepared.lock import PreparationLock
@@ -57,7 +57,9 @@ def sets_in(cache: Path) -> list[Shelved]:
     except FileNotFoundError:
         return []
     except OSError as error:
-        raise RunError(f"{shown(cache)} cannot be read: {error.strerror}", code="E708") from None
+        raise RunError(
+            f"{path_text(cache)} cannot be read: {error.strerror}", code="E708"
+        ) from None
     return [
         _looked_at(cache / name) for name in names if SET.fullmatch(name) or ASIDE.fullmatch(name)
     ]
@@ -136,7 +138,7 @@ def remove(entry: Shelved) -> bool:
             return lock.is_mine
     except OSError as error:
         raise RunError(
-            f"{shown(entry.path)} cannot be removed: {error.strerror}", code="E708"
+            f"{path_text(entry.path)} cannot be removed: {error.strerror}", code="E708"
         ) from None
 
 

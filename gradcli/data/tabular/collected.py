@@ -11,7 +11,7 @@ from itertools import compress
 from pathlib import Path
 from typing import NoReturn
 
-from gradcli.data.files import shown
+from gradcli.data.files import path_text
 from gradcli.data.tabular.cells import is_missing, with_truth
 from gradcli.data.tabular.parts import begins_of
 from gradcli.data.tabular.reader import FIRST_ROW, Role, RowLocation, TableBlock, TableReader, Words
@@ -342,5 +342,5 @@ def short(cell: str) -> str:
 def refusal(where: RowLocation, header: Sequence[str], column: str, what: str) -> DataError:
     """The error at one cell of a file."""
     source, row = where
-    place = f"row {row}, column {header.index(column) + 1} ({shown(column)})"
+    place = f"row {row}, column {header.index(column) + 1} ({path_text(column)})"
     return DataError(f"{source}: {place}: {what}", code="E304")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any, NoReturn
 
-from gradcli.data.files import shown
+from gradcli.data.files import path_text
 from gradcli.data.tabular.cells import Columns
 from gradcli.data.tabular.pieces import lines_in
 from gradcli.data.tabular.reader import Role, TableBlock, WithoutHeaderRow
@@ -93,7 +93,7 @@ class JsonLinesReader(WithoutHeaderRow):
 def _why(error: ValueError) -> str:
     if isinstance(error, UnicodeEncodeError):
         return f"a half of a surrogate pair, \\u{ord(error.object[error.start]):x}"
-    return shown(error.msg if isinstance(error, json.JSONDecodeError) else str(error))
+    return path_text(error.msg if isinstance(error, json.JSONDecodeError) else str(error))
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> Row:

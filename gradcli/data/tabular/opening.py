@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from gradcli.data.background import Background
-from gradcli.data.files import Loaded, read, shown
+from gradcli.data.files import Loaded, path_text, read
 from gradcli.data.foreign import kind_of_text
 from gradcli.data.inflate import is_gzip
 from gradcli.data.tabular.csv_reader import CsvReader
@@ -41,7 +41,7 @@ def open_table(file: Path | Loaded, delimiter: str, advance: Advance | None = No
     The unpacked bytes are reported to `advance` as they are read.
     """
     path = file if isinstance(file, Path) else file.path
-    source = shown(path)
+    source = path_text(path)
     raw = read(path, 8) if isinstance(file, Path) else file.data[:8]
     binary = next((row for row in _BINARY if raw.startswith(row[0])), None)
     if binary is not None:

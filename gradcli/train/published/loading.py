@@ -9,7 +9,7 @@ from struct import unpack
 from typing import TYPE_CHECKING
 
 from gradcli import engine
-from gradcli.data.files import shown
+from gradcli.data.files import path_text
 from gradcli.dataclass import dataclass
 from gradcli.errors import CheckpointError
 from gradcli.train.published.folder import files_in, first_names, tensors_in
@@ -64,7 +64,7 @@ def take_over_published(model: nn.Module, folder: Path, names: Collection[str]) 
     match = compare(model, folder, names)
     match.copy_into(model)
     count, unused = len(match.names), match.unused
-    line = f"{quantity(count, 'weight')} {verb(count, 'begins', 'begin')} as in {shown(folder)}"
+    line = f"{quantity(count, 'weight')} {verb(count, 'begins', 'begin')} as in {path_text(folder)}"
     if not unused:
         return line
     number = quantity(len(unused), "tensor")
@@ -79,11 +79,12 @@ def compare(model: nn.Module, folder: Path, names: Collection[str]) -> Match:
             another shape or type.
     """
     shape = shape_in(folder)
-    match = match_model(model, tensors_in(files_in(folder)), shape.kind, names, shown(folder))
+    match = match_model(model, tensors_in(files_in(folder)), shape.kind, names, path_text(folder))
     problems = list(differences(model, shape))
     if problems:
         raise CheckpointError(
-            f"the model computes something else with the weights of {shown(folder)}: {problems[0]}",
+            f"the model computes something else with the weights of {path_text(folder)}: "
+            f"{problems[0]}",
             code="E704",
             notes=(*problems[1:], _CURE),
         )
