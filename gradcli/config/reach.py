@@ -20,7 +20,7 @@ from gradcli.config.sections import NamedSection
 from gradcli.config.selection import select
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor, nn
-from gradcli.wording import listed, quantity, verb
+from gradcli.wording import join_words, quantity, verb
 
 if TYPE_CHECKING:
     from gradcli.data import DataSpec
@@ -192,7 +192,7 @@ def _names_of(indices: Sequence[str], flat: dict[str, PlannedLayer]) -> str:
     """`layer 1, linear 16` or `layers 1, 3, 5, ...`."""
     if len(indices) == 1:
         return f"layer {indices[0]}, {flat[indices[0]].title},"
-    return f"layers {listed(indices, MOST_NAMES)}"
+    return f"layers {join_words(indices, MOST_NAMES)}"
 
 
 def outputs_lint(
@@ -209,7 +209,7 @@ def outputs_lint(
     report.warn(
         "W114",
         f"loss '{loss.name}' never sees {len(blind)} of the {quantity(along, 'output')} of layer "
-        f"{last.index}, {last.title}: {listed(map(str, blind), MOST_NAMES)}, counted from 0",
+        f"{last.index}, {last.title}: {join_words(map(str, blind), MOST_NAMES)}, counted from 0",
         root.map()["loss"].place,
         caret="use all of them, or let the model have fewer",
     )

@@ -21,7 +21,7 @@ from gradcli.config.node import ErrorReport, Scalar, YamlNode
 from gradcli.errors import ConfigError, Location
 from gradcli.numerals import SMALLEST, becomes_zero
 from gradcli.registry import closest
-from gradcli.wording import listed, quantity
+from gradcli.wording import join_words, quantity
 
 MAX_BYTES = 1_000_000
 MAX_DEPTH = 32
@@ -99,7 +99,7 @@ def _yaml_files(folder: Path) -> tuple[str, ...]:
     except OSError:
         return ()
     names = sorted(path.name for path in files if path.suffix in (".yaml", ".yml"))
-    return (f"YAML files in {folder}: {listed(names, 8)}",) if names else ()
+    return (f"YAML files in {folder}: {join_words(names, 8)}",) if names else ()
 
 
 def _near_files(path: Path) -> tuple[str, ...]:

@@ -42,7 +42,7 @@ from gradcli.data.targets import ScaledTargets
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
 from gradcli.errors import ConfigError, DataError
-from gradcli.wording import listed, quantity
+from gradcli.wording import join_words, quantity
 
 if TYPE_CHECKING:
     from gradcli.data.prepared.sets import PreparedSet
@@ -375,7 +375,7 @@ def known_classes(table: TypedTable, target: str, facts: DataFacts) -> Tensor:
     if odd:
         index = next(at for at, code in enumerate(column.codes) if code in odd)
         cell = column.table[column.codes[index]]
-        what = f"the model knows no class {cell!r}; known: {listed(facts.labels)}"
+        what = f"the model knows no class {cell!r}; known: {join_words(facts.labels)}"
         table.refuse(index, target, what)
     places = [number[word] for word in column.table]
     codes = array("i", map(places.__getitem__, column.codes))

@@ -15,7 +15,7 @@ from gradcli.data.split import shuffled
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
 from gradcli.errors import DataError
-from gradcli.wording import listed, quantity, verb
+from gradcli.wording import join_words, quantity, verb
 
 MOST_NAMES = 10  # classes in a note
 Shared = tuple[dict[str, Samples], tuple[str, ...]]
@@ -107,7 +107,7 @@ def _lacks(
     them = f"{quantity(len(few), 'class')} {verb(len(few), 'has', 'have')}"
     return [
         f"warning: split.stratify: {them} too few samples for a share in each of "
-        f"{listed(parts)}: {listed(few, MOST_NAMES)}"
+        f"{join_words(parts)}: {join_words(few, MOST_NAMES)}"
     ]
 
 
@@ -121,7 +121,7 @@ def grouped(
     if groups < len(ranges):
         raise DataError(
             f"{what}: split.group: {quantity(groups, 'group')} {verb(groups)} too few for "
-            f"{listed(ranges)}; every part needs one",
+            f"{join_words(ranges)}; every part needs one",
             code="E305",
         )
     in_order = engine.index_select(numbers.to(engine.int64), 0, order)

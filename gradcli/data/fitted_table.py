@@ -24,7 +24,7 @@ from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
 from gradcli.engine.device import cpu
 from gradcli.errors import DataError
-from gradcli.wording import listed, quantity
+from gradcli.wording import join_words, quantity
 
 if TYPE_CHECKING:
     from gradcli.data.csv import CsvSource
@@ -190,10 +190,10 @@ def _columns(
     if source.steps is not None and target == "number":  # a forecast depends on past values
         numeric.extend(source.targets)
     if not numeric and not category:
-        target_names = listed(map(repr, source.targets))
+        target_names = join_words(map(repr, source.targets))
         raise DataError(
             f"{reader.source}: no column is left to predict {target_names} from: "
-            f"{listed(_reasons(unused)) or 'there is no other one'}",
+            f"{join_words(_reasons(unused)) or 'there is no other one'}",
             code="E305",
         )
     numbers = [*numeric, *(name for name, role in apart.items() if role == "number")]

@@ -34,7 +34,7 @@ from gradcli.data.split import SplitMap, cut, shuffled, unused_of
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
 from gradcli.errors import ConfigError, DataError
-from gradcli.wording import listed, quantity, verb
+from gradcli.wording import join_words, quantity, verb
 
 MOST_NAMES = 3  # files that are left out, in a sentence
 # Of ImageNet, in 0..1; for one channel their weighted mean.
@@ -240,7 +240,7 @@ class ImageFolder(Cached, Pictures):
         if odd and classes:
             raise DataError(
                 f"{path_text(folder)} has the class '{path_text(min(odd))}', which the model does "
-                f"not know; known: {path_text(listed(classes))}",
+                f"not know; known: {path_text(join_words(classes))}",
                 code="E305",
             )
         return pictures(folders, classes or tuple(folders))
@@ -256,7 +256,7 @@ def _notes(left_out: Sequence[Path], losses: Counter[str]) -> tuple[str, ...]:
 
 def _first(files: Sequence[Path]) -> str:
     """Some files of folders of classes, enough to see of what kind they are."""
-    return listed((path_text(Path(path.parent.name, path.name)) for path in files), MOST_NAMES)
+    return join_words((path_text(Path(path.parent.name, path.name)) for path in files), MOST_NAMES)
 
 
 def _loss(count: int, loss: str) -> str:

@@ -14,7 +14,7 @@ from gradcli.data.samples import tensor_of
 from gradcli.data.token_windows import TokenWindows
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
-from gradcli.wording import listed, quantity
+from gradcli.wording import join_words, quantity
 
 if TYPE_CHECKING:
     from gradcli.data.dataset import LoadedData, Split
@@ -65,7 +65,7 @@ def absent_classes(facts: DataSpec | None, splits: Mapping[str, Split]) -> dict[
 def target_notes(dataset: LoadedData, absent: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """Warnings: splits that lack classes, and values too close together for float32."""
     for split, classes in absent.items():
-        names = listed(map(repr, classes), MOST_NAMES)
+        names = join_words(map(repr, classes), MOST_NAMES)
         yield (
             f"warning: the split '{split}' has no sample of {len(classes)} of "
             f"{quantity(dataset.facts.classes or 0, 'class')}: {names}"

@@ -21,7 +21,7 @@ from gradcli.dataclass import dataclass
 from gradcli.errors import DataError
 from gradcli.registry import did_you_mean
 from gradcli.starter.draft import Bare, ConfigDraft, brief, split_of
-from gradcli.wording import listed, quantity
+from gradcli.wording import join_words, quantity
 
 # Names that say what a column is for, the clearest first; else the last column is the target.
 TARGETS = ("target", "label", "class", "outcome", "species", "y")
@@ -166,7 +166,7 @@ def _other_way(classes: bool) -> str:
 def _target(table: TypedTable, once: Sequence[str], target_name: str | None) -> str:
     if target_name is not None:
         if target_name not in once:
-            hint = did_you_mean(target_name, once, f"columns: {path_text(listed(once))}")
+            hint = did_you_mean(target_name, once, f"columns: {path_text(join_words(once))}")
             what = "appears twice" if target_name in table.header else "is not there"
             raise DataError(
                 f"{table.source}: the column '{path_text(target_name)}' {what}; {path_text(hint)}",

@@ -24,7 +24,7 @@ from gradcli.train.run_start import MOST, NAME, next_start
 from gradcli.train.safetensors_file import RawTensor
 from gradcli.train.small_file import read_small
 from gradcli.train.yaml_text import to_yaml
-from gradcli.wording import listed
+from gradcli.wording import join_words
 
 STEP = re.compile(r"[0-9]{1,12}")
 BEFORE_FORK = re.compile(rf"resolved-({STEP.pattern})\.yaml")
@@ -378,7 +378,7 @@ def _alternatives(directory: Path, name: str) -> tuple[str, ...]:
     steps = [str(checkpoint.step_of(file)) for file in checkpoint.names(directory) if file != name]
     if not steps:
         return ()
-    return (f"other checkpoints: --checkpoint {listed(steps, 5, ' or ')}",)
+    return (f"other checkpoints: --checkpoint {join_words(steps, 5, ' or ')}",)
 
 
 def read_status(path: Path) -> dict[str, Any]:

@@ -36,7 +36,7 @@ from gradcli.train.report import Result
 from gradcli.train.run_context import RunContext
 from gradcli.train.state import all_tensors, nonfinite_weights
 from gradcli.train.text_samples import try_sample
-from gradcli.wording import listed, quantity
+from gradcli.wording import join_words, quantity
 
 if TYPE_CHECKING:
     from gradcli.engine.distributed.group import Group
@@ -83,7 +83,7 @@ def _check_metric_names(job: Job) -> None:
         *(("expect", expectation.metric, names_of_run) for expectation in job.expect),
     ]:
         if name is not None and name not in names:
-            cure = did_you_mean(name, names, f"known: {listed(names) or 'none'}")
+            cure = did_you_mean(name, names, f"known: {join_words(names) or 'none'}")
             raise ConfigError(f"{key}: no metric '{name}' in this run; {cure}", code="E124")
 
 

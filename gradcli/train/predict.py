@@ -16,7 +16,7 @@ from gradcli.data.hashes import look_out
 from gradcli.errors import ConfigError, NumericsError
 from gradcli.train import precision
 from gradcli.train.spelling import is_bpe
-from gradcli.wording import listed, quantity, verb
+from gradcli.wording import join_words, quantity, verb
 
 if TYPE_CHECKING:
     from gradcli.data.dataset import LaterInputs
@@ -92,7 +92,7 @@ class Predictor:
                 continue
             fit, unread = readable_in(path, self._job.dataset.source)
             if unread:
-                names = listed((path_text(file.name) for file in unread), 3)
+                names = join_words((path_text(file.name) for file in unread), 3)
                 left_out = f"{quantity(len(unread), 'file')} {verb(len(unread))} left out"
                 note(f"{path_text(path)}: {left_out}: {names}")
             yield from fit

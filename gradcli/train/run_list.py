@@ -19,7 +19,7 @@ from gradcli.registry import did_you_mean
 from gradcli.train.json_file import read_json
 from gradcli.train.lock import is_held
 from gradcli.train.run_start import NAME, NEVER, RUN_ID, Start, start_of
-from gradcli.wording import listed
+from gradcli.wording import join_words
 
 KILLED, UNKNOWN = "killed", "unknown"
 STATUSES = ("running", "stopped", "interrupted", "failed", "finished")  # into status.json
@@ -234,7 +234,7 @@ def select(runs: Sequence[RunSummary], name: str | None, folder: Path) -> list[R
     if not runs:
         raise RunError(f"no run '{quote}': {folder} holds no runs yet; `gradcli train` makes one")
     names = sorted({run.name for run in runs})
-    cure = did_you_mean(name, names, f"known: {listed(names)}")
+    cure = did_you_mean(name, names, f"known: {join_words(names)}")
     raise RunError(f"no run is called '{quote}' in {folder}; {cure}")
 
 
@@ -258,7 +258,7 @@ def sorted_by(runs: Sequence[RunSummary], column: str | None) -> list[RunSummary
     better = direction_in(runs, column)
     if runs and not any(figures.values()):
         columns = sorted({name for run in runs for name in run.metrics} | {*COLUMNS})
-        cure = did_you_mean(column, columns, f"known: {listed(columns, 20)}")
+        cure = did_you_mean(column, columns, f"known: {join_words(columns, 20)}")
         raise ConfigError(f"--sort: no run has a figure '{ascii(column)[1:-1]}'; {cure}")
 
     def merit(run: RunSummary) -> float:

@@ -12,7 +12,7 @@ from gradcli.errors import ConfigError, GradcliError, RunError
 from gradcli.registry import did_you_mean
 from gradcli.train.checkpoint import step_of
 from gradcli.train.run_start import NAME, RUN_ID, newest, start_of
-from gradcli.wording import listed
+from gradcli.wording import join_words
 
 
 class CheckpointChoice(NamedTuple):
@@ -73,7 +73,7 @@ def _not_found(runs: Path, text: str) -> GradcliError:
         return RunError(f"{quote} is not a run", notes=near)
     if not names:
         return RunError(f"no run '{quote}': {runs} holds no runs yet; `gradcli train` makes one")
-    cure = did_you_mean(text, names, f"known: {listed(names)}, last")
+    cure = did_you_mean(text, names, f"known: {join_words(names)}, last")
     return RunError(f"no run '{quote}' in {runs}; {cure}")
 
 

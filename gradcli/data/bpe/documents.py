@@ -9,7 +9,7 @@ from pathlib import Path
 from gradcli.data.files import path_text
 from gradcli.data.tabular.pieces import lines_in, pieces_of, texts
 from gradcli.errors import DataError
-from gradcli.wording import listed, quantity
+from gradcli.wording import join_words, quantity
 
 LONGEST = 64 << 20  # characters of a line
 Advance = Callable[[int], object]
@@ -56,7 +56,7 @@ def _text_in(line: str, key: str, place: str) -> str:
         what = f"expected a JSON object in each line: {why}"
         raise DataError(f"{place}: {what}", code="E304") from None
     if not isinstance(row, dict) or key not in row:
-        keys = listed(map(path_text, row), 5) if isinstance(row, dict) else ""
+        keys = join_words(map(path_text, row), 5) if isinstance(row, dict) else ""
         there = f"; its keys: {keys or 'none'}" if isinstance(row, dict) else ""
         what = f"expected an object with the key {key!r}{there}"
         raise DataError(f"{place}: {what}", code="E304")

@@ -12,7 +12,7 @@ from gradcli.errors import CheckpointError, DataError
 from gradcli.train.published.shape import FILE
 from gradcli.train.safetensors_file import RawTensor
 from gradcli.train.safetensors_file import read as read_tensors
-from gradcli.wording import listed
+from gradcli.wording import join_words
 
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 _LIMIT = 64 << 20  # bytes of an index
@@ -92,4 +92,4 @@ def tensors_in(files: Iterable[Path]) -> dict[str, RawTensor]:
 
 def first_names(names: Iterable[str]) -> str:
     """The first three names of tensors for a message: a file may call one anything."""
-    return listed((ascii(name)[1:-1][:80] for name in names), 3)
+    return join_words((ascii(name)[1:-1][:80] for name in names), 3)

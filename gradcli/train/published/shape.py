@@ -10,7 +10,7 @@ from typing import Any, Literal, NoReturn
 from gradcli.data.files import json_in, path_text
 from gradcli.dataclass import dataclass
 from gradcli.errors import DataError
-from gradcli.wording import listed, quantity
+from gradcli.wording import join_words, quantity
 
 FILE = "config.json"
 _LIMIT = 1 << 20  # bytes
@@ -138,9 +138,9 @@ class _Entries:
     def one_of(self, name: str, names: Collection[str], default: str | None = None) -> str:
         value = self.get(name, default)
         if value is None:
-            self.refuse(f"{name} is missing; read are {listed(names)}")
+            self.refuse(f"{name} is missing; read are {join_words(names)}")
         if not isinstance(value, str) or value not in names:
-            self.refuse(f"{name} is {_BRIEF.repr(value)}; read are {listed(names)}")
+            self.refuse(f"{name} is {_BRIEF.repr(value)}; read are {join_words(names)}")
         return value
 
     def alone(self, name: str, *values: Any) -> None:
