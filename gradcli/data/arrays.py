@@ -21,9 +21,9 @@ from gradcli.data.dataset import DataSpec, Labelled, LoadedData, Unseen
 from gradcli.data.facts import DataFacts
 from gradcli.data.files import path_text, read
 from gradcli.data.hashes import gathered
+from gradcli.data.image_source import OwnImages, Statistic, splits_of
 from gradcli.data.images import check_labels, check_shape, unseen
 from gradcli.data.npy import NpyHeader
-from gradcli.data.pictures import OwnPictures, Statistic, splits_of
 from gradcli.data.samples import Samples
 from gradcli.data.split import check_stratify, unused_of
 from gradcli.data.targets import ScaledTargets
@@ -35,7 +35,7 @@ LABELS = 1 << 20  # checked at once
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arrays(Cached, ScaledTargets, OwnPictures):
+class Arrays(Cached, ScaledTargets, OwnImages):
     """What both formats share: which array is what, and how it is cut and scaled."""
 
     TEST = "test_inputs"

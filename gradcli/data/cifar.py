@@ -14,8 +14,8 @@ from gradcli.data.files import (
     read,
     regular_size,
 )
+from gradcli.data.image_source import KnownImages, Statistic, splits_of
 from gradcli.data.images import check_labels, unseen
-from gradcli.data.pictures import KnownPictures, Statistic, splits_of
 from gradcli.data.samples import Samples, tensor_of
 from gradcli.data.split import cut, unused_of
 from gradcli.dataclass import dataclass
@@ -28,7 +28,7 @@ PIXELS = 3 * 32 * 32
 
 
 @dataclass(frozen=True)
-class Cifar10(KnownPictures):
+class Cifar10(KnownImages):
     """Colour pictures of 10 kinds, 3 x 32 x 32 in 0..1; test_batch.bin is the test split."""
 
     NAME = "cifar10"

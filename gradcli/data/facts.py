@@ -147,7 +147,7 @@ class DataFacts(DataSpec):
         if self.missing is not None:
             yield from _of_table(self)
         if self.stored is not None:
-            yield from _of_pictures(self, self.stored)
+            yield from _of_images(self, self.stored)
         if self.unit is not None:
             yield from _of_text(self)
 
@@ -203,7 +203,7 @@ def _of_table(facts: DataFacts) -> Iterator[tuple[str, str]]:
         yield "input", f"expected [{width}], a number for each column and category"
 
 
-def _of_pictures(facts: DataFacts, shape: tuple[int, ...]) -> Iterator[tuple[str, str]]:
+def _of_images(facts: DataFacts, shape: tuple[int, ...]) -> Iterator[tuple[str, str]]:
     same_kind = len(shape) == len(facts.input) and shape[:1] == facts.input[:1]
     fits = same_kind and all(0 < a <= b for a, b in zip(shape, facts.input, strict=True))
     if not (shape == facts.input or (fits and len(shape) == 3)):

@@ -24,10 +24,10 @@ from gradcli.data.files import (
     path_text,
     unreadable,
 )
+from gradcli.data.image_files import Decoded, ImageFiles, image_in, is_small
+from gradcli.data.image_formats import SUFFIXES
+from gradcli.data.image_source import ImageSource, Statistic, normalization, splits_of
 from gradcli.data.images import check_shape, unseen
-from gradcli.data.picture_files import Decoded, PictureFiles, is_small, picture_in
-from gradcli.data.picture_formats import SUFFIXES
-from gradcli.data.pictures import Pictures, Statistic, normalization, splits_of
 from gradcli.data.prepared.cache import cache_folder
 from gradcli.data.samples import InFiles, Samples, scaled, tensor_of
 from gradcli.data.split import SplitMap, cut, shuffled, unused_of
@@ -54,7 +54,7 @@ class Listing:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImageFolder(Cached, Pictures):
+class ImageFolder(Cached, ImageSource):
     """One folder per class; all pictures are resized to one size. Needs the extra `images`."""
 
     PLACES: ClassVar = ("dir", "test_dir", "cache")
@@ -114,7 +114,7 @@ class ImageFolder(Cached, Pictures):
         return not is_small(sum(len(each.paths) for each in files), self._shape)
 
     @cached_property
-    def _files(self) -> dict[str, PictureFiles]:
+    def _files(self) -> dict[str, ImageFiles]:
         folders = {"train": self.dir, "test": self.test_dir or ""}
         listings = self._listings[1].items()
         return {name: self._in_order(each, folders[name]) for name, each in listings}
@@ -136,7 +136,7 @@ class ImageFolder(Cached, Pictures):
         """The classes, and the pictures of each folder."""
         folders = class_folders(Path(self.dir))
         classes = tuple(folders)
-        listings = {"train": pictures(folders, classes)}
+        listings = {"train": list_images(folders, classes)}
         if self.test_dir is not None:
             folders = class_folders(Path(self.test_dir))
             odd = set(folders) - set(classes)
@@ -146,7 +146,7 @@ class ImageFolder(Cached, Pictures):
                     f"{path_text(self.dir)} does not have",
                     code="E305",
                 )
-            listings["test"] = pictures(folders, classes)
+            listings["test"] = list_images(folders, classes)
         return classes, listings
 
     def _file_facts(self, classes: tuple[str, ...], listings: Mapping[str, Listing]) -> DataSpec:
@@ -188,10 +188,10 @@ class ImageFolder(Cached, Pictures):
         )
         return self.model_view(dataset)
 
-    def _in_order(self, listing: Listing, folder: str) -> PictureFiles:
+    def _in_order(self, listing: Listing, folder: str) -> ImageFiles:
         order = shuffled(len(listing.paths), self.seed)
         paths = [listing.paths[i] for i in order]
-        return PictureFiles(Path(folder), paths, self._shape, self.color)
+        return ImageFiles(Path(folder), paths, self._shape, self.color)
 
     def _samples(self, listing: Listing, decoded: Decoded) -> Samples:
         """The pictures with the numbers of their classes."""
@@ -206,26 +206,24 @@ class ImageFolder(Cached, Pictures):
     def new_inputs(self, path: Path, facts: DataFacts) -> Unseen:
         """One picture."""
         check_shape(self._shape, facts, path_text(path))
-        picture, _ = picture_in(path, self.size, self.color)
-        pixels = tensor_of(picture.planes, (1, *self._shape))
+        image, _ = image_in(path, self.size, self.color)
+        pixels = tensor_of(image.planes, (1, *self._shape))
         return replace(unseen(pixels, 255.0, facts, path), names=[path.name])
 
-    def new_pictures(self, pictures: Sequence[Any], facts: DataFacts, source: str) -> Tensor:
+    def new_images(self, images: Sequence[Any], facts: DataFacts, source: str) -> Tensor:
         """The inputs of pictures that Pillow has opened, and of the bytes of files."""
         check_shape(self._shape, facts, source)
         pixels = b"".join(
-            planes(picture, self.size, self.color, source)
-            if isinstance(picture, bytes)
-            else planes_of(picture, self.size, self.color, source)
-            for picture in pictures
+            planes(image, self.size, self.color, source)
+            if isinstance(image, bytes)
+            else planes_of(image, self.size, self.color, source)
+            for image in images
         )
-        return scaled(
-            tensor_of(pixels, (len(pictures), *self._shape)), 255.0, facts.mean, facts.std
-        )
+        return scaled(tensor_of(pixels, (len(images), *self._shape)), 255.0, facts.mean, facts.std)
 
     def new_split(self, path: Path, facts: DataFacts) -> Labelled:
         """The pictures of another folder of class folders."""
-        listing = self._known_pictures(path, facts.labels)
+        listing = self._known_images(path, facts.labels)
         files = self._in_order(listing, str(path))
         few = is_small(len(files.paths), self._shape)
         decoded = files.decoded() if few else files.prepared(cache_folder(self.cache))
@@ -233,7 +231,7 @@ class ImageFolder(Cached, Pictures):
         split = self.new_samples(samples.inputs, samples.targets, samples.scale, facts)
         return replace(split, notes=_notes(listing.left_out, decoded.losses))
 
-    def _known_pictures(self, folder: Path, classes: tuple[str, ...]) -> Listing:
+    def _known_images(self, folder: Path, classes: tuple[str, ...]) -> Listing:
         """The pictures of a folder that has no class but these."""
         folders = class_folders(folder)
         odd = set(folders) - set(classes)
@@ -243,7 +241,7 @@ class ImageFolder(Cached, Pictures):
                 f"not know; known: {path_text(join_words(classes))}",
                 code="E305",
             )
-        return pictures(folders, classes or tuple(folders))
+        return list_images(folders, classes or tuple(folders))
 
 
 def _notes(left_out: Sequence[Path], losses: Counter[str]) -> tuple[str, ...]:
@@ -273,7 +271,7 @@ def class_folders(folder: Path) -> dict[str, Path]:
     return {as_text(each.name): each for each in folders}
 
 
-def pictures(folders: Mapping[str, Path], classes: tuple[str, ...]) -> Listing:
+def list_images(folders: Mapping[str, Path], classes: tuple[str, ...]) -> Listing:
     """The pictures of each class that has a folder, sorted by bytes; none may be empty."""
     paths: list[Path] = []
     labels: list[int] = []

@@ -17,8 +17,8 @@ from gradcli.data.facts import DataFacts
 from gradcli.data.files import Loaded, path_text, read
 from gradcli.data.hashes import gathered
 from gradcli.data.idx import Idx, IdxHeader, read_header, read_idx
+from gradcli.data.image_source import OwnImages, Statistic, splits_of, unlabelled
 from gradcli.data.inflate import is_gzip
-from gradcli.data.pictures import OwnPictures, Statistic, splits_of, unlabelled
 from gradcli.data.samples import InFiles, Samples, tensor_of
 from gradcli.data.split import unused_of
 from gradcli.dataclass import dataclass
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class IdxSource(Cached, OwnPictures):
+class IdxSource(Cached, OwnImages):
     """Images (or plain vectors) and labels in IDX files, gzipped or not."""
 
     images: Annotated[str, "IDX file of the samples, the first dimension counts them"]

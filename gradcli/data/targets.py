@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 PORTION = 1 << 16  # stored targets in one portion
 MOST_NAMES = 10  # classes in a warning
 FLOAT32_STEP = 2**-23  # between two numbers, as a share of them
-PICTURES = 256  # samples that are made for their targets
+SAMPLES = 256  # samples that are made for their targets
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,8 +138,8 @@ def portions(split: Split) -> Iterator[Tensor]:
         for begin in range(0, tensor.shape[0], PORTION):
             yield tensor[begin : begin + PORTION]
         return
-    for begin in range(0, split.size, PICTURES):
-        end = min(begin + PICTURES, split.size)
+    for begin in range(0, split.size, SAMPLES):
+        end = min(begin + SAMPLES, split.size)
         yield split.batch(engine.arange(begin, end, dtype=engine.int64))[1]
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from gradcli.data.decode import picture_of, require_pillow
+from gradcli.data.decode import decode_image, require_pillow
 from gradcli.data.files import path_text, read
-from gradcli.data.folder import class_folders, pictures
+from gradcli.data.folder import class_folders, list_images
+from gradcli.data.image_formats import FORMATS
 from gradcli.data.modes import GRAYS
-from gradcli.data.picture_formats import FORMATS
 from gradcli.errors import DataError
 from gradcli.starter.draft import Bare, ConfigDraft, split_of
 from gradcli.wording import quantity
@@ -31,7 +31,7 @@ def draft_of_folder(folder: Path, config_path: str, name: str) -> ConfigDraft:
     """
     require_pillow()
     folders = class_folders(folder)
-    files = pictures(folders, tuple(folders))
+    files = list_images(folders, tuple(folders))
     count = len(files.paths)
     if len(folders) < 2:
         only = path_text(next(iter(folders)))
@@ -73,7 +73,7 @@ def _look(paths: Sequence[Path]) -> tuple[int, bool]:
     shorter, gray = [], True
     for path in paths:
         data = read(path)
-        picture_of(data, 1, "gray", path_text(path))  # raises where it is no picture
+        decode_image(data, 1, "gray", path_text(path))  # raises where it is no picture
         with Image.open(io.BytesIO(data), formats=FORMATS) as image:
             shorter.append(min(image.size))
             gray = gray and image.mode in GRAYS

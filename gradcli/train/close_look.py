@@ -66,8 +66,8 @@ def task_of(facts: DataSpec) -> Task:
         return "text"
     if facts.classes is not None:
         return "classes"
-    picture = len(facts.target) == 3 and facts.target[0] in CHANNELS
-    return "images" if picture else "values"
+    image = len(facts.target) == 3 and facts.target[0] in CHANNELS
+    return "images" if image else "values"
 
 
 class CloseLook:

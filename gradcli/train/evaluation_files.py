@@ -122,10 +122,10 @@ def _restored(inputs: Tensor, facts: DataSpec) -> Tensor:
     if facts.input_kind != "float" or not isinstance(facts, DataFacts):
         return x
     x = x * by_channel(facts.std, x.ndim) + by_channel(facts.mean, x.ndim)
-    return x.clamp(0.0, 1.0) if _may_be_pictures(x) else x
+    return x.clamp(0.0, 1.0) if _may_be_images(x) else x
 
 
-def _may_be_pictures(inputs: Tensor) -> bool:
+def _may_be_images(inputs: Tensor) -> bool:
     """Whether inputs can be shown as pictures of grey, colours, or colours with transparency."""
     shape = inputs.shape[1:]
     with_channels = len(shape) == 3 and shape[0] in CHANNELS
@@ -153,7 +153,7 @@ def _record(
         "classes": classes,
         "outputs": values,
         "columns": columns,
-        "pictures": inputs is not None and _may_be_pictures(inputs),
+        "pictures": inputs is not None and _may_be_images(inputs),
         **({} if sight.confusion is None else {"confusion": sight.confusion.tolist()}),
         "worst": _worst(facts, sight),
     }

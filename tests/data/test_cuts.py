@@ -9,7 +9,7 @@ import pytest
 from gradcli import engine
 from gradcli.data.cuts import grouped, stratified
 from gradcli.data.dataset import DataSpec
-from gradcli.data.pictures import splits_of
+from gradcli.data.image_source import splits_of
 from gradcli.data.samples import Samples
 from gradcli.data.split import cut, shuffled, stratify_of
 from gradcli.errors import ConfigError, DataError

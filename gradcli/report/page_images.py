@@ -24,7 +24,7 @@ class PageImage(NamedTuple):
     height: int
 
 
-def pictures(tensors: Mapping[str, RawTensor], name: str) -> list[PageImage]:
+def page_images(tensors: Mapping[str, RawTensor], name: str) -> list[PageImage]:
     """Each row of a tensor as a picture; values are brightnesses from 0 to 1."""
     tensor = tensors.get(name)
     if tensor is None or len(tensor.shape) not in (3, 4):
@@ -32,10 +32,10 @@ def pictures(tensors: Mapping[str, RawTensor], name: str) -> list[PageImage]:
     shape = tensor.shape[1:] if len(tensor.shape) == 4 else (1, *tensor.shape[1:])
     if shape[0] not in COLORS or not all(shape):
         return []
-    return [_picture(row, *shape) for row in floats(tensors, name)]
+    return [_image(row, *shape) for row in floats(tensors, name)]
 
 
-def _picture(row: Sequence[float | None], channels: int, height: int, width: int) -> PageImage:
+def _image(row: Sequence[float | None], channels: int, height: int, width: int) -> PageImage:
     every = -(-max(height, width) // LONGEST)
     plane = height * width
     lines = []

@@ -25,7 +25,7 @@ Statistic = float | tuple[float, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pictures:
+class ImageSource:
     """The keys that every image set has beside its own."""
 
     size: Annotated[
@@ -131,7 +131,7 @@ class Pictures:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OwnPictures(Pictures):
+class OwnImages(ImageSource):
     """The keys of samples in files of one's own: how they are found, cut and scaled."""
 
     PLACES: ClassVar[tuple[str, ...]]
@@ -170,7 +170,7 @@ class OwnPictures(Pictures):
 
 
 @dataclass(frozen=True)
-class KnownPictures(Pictures):
+class KnownImages(ImageSource):
     """The keys of published sets: where they lie, how they are cut and normalised."""
 
     PLACES: ClassVar = ("dir",)
