@@ -23,12 +23,12 @@ class Location:
 
 
 class GradcliError(Exception):
-    """One clear sentence, with a place and a cure where there is one.
+    """One clear sentence, with a location and a cure where there is one.
 
     Attributes:
         code: stable name of the kind of error, shown as `error[E103]`.
         exit_code: what the command line returns.
-        place: where the mistake stands, if in a text.
+        location: where the mistake stands, if in a text.
         caret: short remark written beside the caret.
         notes: further lines; each is something to read or to type.
         of_earlier_op: the sentence names an op that was called before the one that raises it.
@@ -45,16 +45,22 @@ class GradcliError(Exception):
         message: str,
         *,
         code: str | None = None,
-        place: Location | None = None,
+        location: Location | None = None,
         caret: str = "",
         notes: tuple[str, ...] = (),
     ) -> None:
         super().__init__(message)
         self.message = message
         self.code = code or type(self).code
-        self.place = place
+        self.location = location
         self.caret = caret
         self.notes = notes
+
+    @property
+    def place(self) -> Location | None:
+        """The old name of `location`."""
+        warn("GradcliError.place is now location", DeprecationWarning, stacklevel=2)
+        return self.location
 
 
 E = TypeVar("E", bound=GradcliError)

@@ -55,7 +55,9 @@ def _read_blocks(
     """Read the valid blocks; report the others."""
     if not isinstance(node.value, dict) and not node.broken:
         report.error(
-            "E104", f"blocks must be a map from names to blocks, got {describe(node)}", node.place
+            "E104",
+            f"blocks must be a map from names to blocks, got {describe(node)}",
+            node.location,
         )
     blocks = {}
     for name, body in node.map().items():
@@ -89,23 +91,27 @@ class _Expansion:
         name, arguments = use
         if name in trail:
             chain = " -> ".join((*trail[trail.index(name) :], name))
-            raise ConfigError(f"blocks go in a circle: {chain}", code="E109", place=item.place)
+            raise ConfigError(
+                f"blocks go in a circle: {chain}", code="E109", location=item.location
+            )
         block = self.blocks[name]
         self.values += block.size
         if self.values > MAX_VALUES:
             message = f"the uses of blocks put in more than {MAX_VALUES} values"
-            raise ConfigError(message, place=item.place)
+            raise ConfigError(message, location=item.location)
         if not isinstance(arguments.value, dict) and block.params:
             first = next(iter(block.params))  # name: value, as for a layer
-            arguments = YamlNode({first: arguments}, arguments.place, {first: arguments.place})
+            arguments = YamlNode(
+                {first: arguments}, arguments.location, {first: arguments.location}
+            )
         values = self._values(name, block, arguments)
         layers = self.inside(_fill(block.layers, values), (*trail, name))
-        fields = {"of": YamlNode(name, item.place), "layers": layers}
+        fields = {"of": YamlNode(name, item.location), "layers": layers}
         if block.recompute:
             fields["recompute"] = block.recompute
         fields |= {key: arguments.map()[key] for key in _shared(block) if key in arguments.map()}
-        place = item.keys.get(name, item.place)
-        return YamlNode({"block": YamlNode(fields, place)}, place, {"block": place})
+        location = item.keys.get(name, item.location)
+        return YamlNode({"block": YamlNode(fields, location)}, location, {"block": location})
 
     def _values(self, name: str, block: _BlockSpec, arguments: YamlNode) -> dict[str, YamlNode]:
         """The value of each parameter: from the use, or the default."""
@@ -115,7 +121,7 @@ class _Expansion:
             self.report.error(
                 "E103",
                 f"block '{name}' has no parameter '{key}'",
-                arguments.keys.get(key, arguments.place),
+                arguments.keys.get(key, arguments.location),
                 caret=suggestion(key, block.params),
                 notes=(f"parameters: {', '.join(block.params) or 'none'}",),
             )
@@ -123,7 +129,7 @@ class _Expansion:
         for key, value in values.items():
             if value.value == REQUIRED and not value.quoted and key not in explicit:
                 message = f"block '{name}' needs a value for its parameter '{key}'"
-                self.report.error("E104", message, arguments.place)
+                self.report.error("E104", message, arguments.location)
                 values[key] = replace(value, value=None, broken=True)
         return values
 
@@ -136,7 +142,7 @@ def _shared(block: _BlockSpec) -> list[str]:
 def _use(item: YamlNode) -> tuple[str, YamlNode] | None:
     """Name and values of `name`, `name: value` or `name: {parameters}`."""
     if isinstance(item.value, str):
-        return item.value, YamlNode({}, item.place)
+        return item.value, YamlNode({}, item.location)
     if len(item.map()) != 1:
         return None
     [(name, value)] = item.map().items()

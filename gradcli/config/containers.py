@@ -55,7 +55,7 @@ class Use:
     values: dict[str, Any] | None
     spec: TensorSpec | None
     index: str
-    place: Location
+    location: Location
     schema: Schema
 
     def to_layer(
@@ -78,7 +78,7 @@ class Use:
             output,
             parameters + sum(child.parameters for child in children),
             make,
-            self.place,
+            self.location,
             self.schema,
             tuple(children),
         )
@@ -91,7 +91,7 @@ def contain(use: Use, plan: Plan, report: ErrorReport) -> PlannedLayer | None:
     if inside is None:
         return None
     if not inside.list() and isinstance(inside.value, list):
-        report.error("E104", f"layer {use.index}: {use.kind} has no {key}", inside.place)
+        report.error("E104", f"layer {use.index}: {use.kind} has no {key}", inside.location)
         return None
     planner = {"residual": _residual, "parallel": _parallel}.get(use.kind, _chain)
     return planner(use, inside, plan, report)
@@ -109,7 +109,7 @@ def _chain(use: Use, inside: YamlNode, plan: Plan, report: ErrorReport) -> Plann
         layers += more
         new = report.errors[mistakes:]
         if new and use.values and use.values.get("of"):
-            _say_where_used(new, use.values["of"], use.place)
+            _say_where_used(new, use.values["of"], use.location)
         if new:
             return None
     if use.values is None or use.spec is None or end is None:
@@ -166,8 +166,8 @@ def _way(use: Use, title: str, node: YamlNode, plan: Plan) -> PlannedLayer | Non
     if use.spec is None or end is None:
         return None
     values = {"layers": written_layers(layers), "of": title}
-    place, schema = node.place, schema_of(block)
-    way = Use("block", "block", "", node, values, use.spec, index, place, schema)
+    location, schema = node.location, schema_of(block)
+    way = Use("block", "block", "", node, values, use.spec, index, location, schema)
     return way.to_layer({}, end, layers, lambda: build_all(layers))
 
 
@@ -190,6 +190,6 @@ def _side_by_side(ends: Sequence[TensorSpec], dim: int) -> TensorSpec:
     return ends[0].to(*output.shape)
 
 
-def _say_where_used(errors: Sequence[GradcliError], of: str, place: Location) -> None:
+def _say_where_used(errors: Sequence[GradcliError], of: str, location: Location) -> None:
     for error in errors:
-        error.notes += (f"in block '{of}', used at {place}",)
+        error.notes += (f"in block '{of}', used at {location}",)

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from gradcli.train.metrics import Metric
 
 
-def place_of(root: YamlNode, *path: str) -> Location:
+def location_of(root: YamlNode, *path: str) -> Location:
     """The place of a key, or of the section where it is missing."""
     node, prefix = root.at(path[:-1])
-    return node.keys.get(path[-1], node.place) if len(prefix) == len(path) - 1 else node.place
+    return node.keys.get(path[-1], node.location) if len(prefix) == len(path) - 1 else node.location
 
 
 def lengths(
@@ -37,22 +37,22 @@ def lengths(
     report: ErrorReport,
 ) -> int | None:
     """The steps of the whole run; errors for batches that cannot be."""
-    place = place_of(root, "train", "batch")
+    location = location_of(root, "train", "batch")
     if settings.micro_batch is not None and settings.micro_batch > settings.batch:
         report.error(
             "E104",
             f"train.micro_batch {settings.micro_batch} is larger than train.batch {settings.batch}",
-            place_of(root, "train", "micro_batch"),
+            location_of(root, "train", "micro_batch"),
         )
     try:
         steps_per_epoch(settings, samples)
         total = total_steps(settings, samples)
     except ConfigError as error:
-        error.place = place
+        error.location = location
         report.errors.append(error)
         return None
     if total:
-        _lone_sample(settings, layers, samples, place, report)
+        _lone_sample(settings, layers, samples, location, report)
     return total
 
 
@@ -60,7 +60,7 @@ def _lone_sample(
     settings: TrainSettings,
     layers: Sequence[PlannedLayer],
     samples: int,
-    place: Location,
+    location: Location,
     report: ErrorReport,
 ) -> None:
     """Batch normalisation has no variance over a single value."""
@@ -77,25 +77,25 @@ def _lone_sample(
             f"layer {alone[0].index}, {alone[0].title}: a batch of 1 sample has no variance; "
             f"batches of {settings.batch} from {quantity(samples, 'training sample')} leave one "
             "of 1",
-            place,
+            location,
             notes=("set train.drop_last to true", "or choose another train.batch"),
         )
 
 
 def sampler_fits(root: YamlNode, facts: DataSpec, loss: NamedSection, report: ErrorReport) -> None:
     """Check that there are classes to draw from, and that the loss does not weigh them too."""
-    place = place_of(root, "train", "sampler")
+    location = location_of(root, "train", "sampler")
     if facts.classes is None or facts.target:
         report.error(
             "E109",
             "train.sampler: balanced draws each class equally often, and the targets here are no "
             "classes of samples",
-            place,
+            location,
             notes=("leave train.sampler out",),
         )
     elif loss.instance.weights is not None or loss.values.get("pos_weight", 1.0) != 1.0:
         message = f"train.sampler: balanced and the weights of loss '{loss.name}' both"
-        report.warn("W115", f"{message} make rare classes count more", place, caret="keep one")
+        report.warn("W115", f"{message} make rare classes count more", location, caret="keep one")
 
 
 def schedule_fits(root: YamlNode, schedule: NamedSection, total: int, report: ErrorReport) -> None:
@@ -113,16 +113,18 @@ def _plan_fits(
         report.error(
             "E109",
             f"{title}.warmup takes {quantity(warm, 'step')}, {whole} has {total}",
-            place_of(root, "schedule", "warmup" if title == "schedule" else "parts"),
+            location_of(root, "schedule", "warmup" if title == "schedule" else "parts"),
         )
     marks = [steps_of(mark, total) for mark in plan.marks]
-    place = place_of(root, "schedule", "at")
+    location = location_of(root, "schedule", "at")
     if any(after <= before for before, after in pairwise(marks)):
-        report.error("E109", f"{title}.at must rise, got steps {marks}", place)
+        report.error("E109", f"{title}.at must rise, got steps {marks}", location)
         return
     for mark in marks:
         if mark >= total:
-            report.warn("W102", f"{title}.at {mark} is never reached: {whole} has {total}", place)
+            report.warn(
+                "W102", f"{title}.at {mark} is never reached: {whole} has {total}", location
+            )
     ends = [min(mark, total) for mark in (0, *marks, total)]
     for number, (part, (begin, end)) in enumerate(zip(plan.parts, pairwise(ends), strict=False)):
         _plan_fits(root, f"{title}.parts.{number}", part, end - begin, report)
@@ -207,13 +209,15 @@ def watched(
         if not problem and path[0] != "expect":
             problem = _judges(name, metrics)
         if problem:
-            report.error("E109", f"{'.'.join(path)}: {problem}", place_of(root, *path))
+            report.error("E109", f"{'.'.join(path)}: {problem}", location_of(root, *path))
 
 
-def parameters(layers: Sequence[PlannedLayer], place: Location, report: ErrorReport) -> None:
+def parameters(layers: Sequence[PlannedLayer], location: Location, report: ErrorReport) -> None:
     """Something is to be trained."""
     if not any(layer.parameters for layer in layers):
-        report.error("E109", "model: no layer has parameters, so there is nothing to train", place)
+        report.error(
+            "E109", "model: no layer has parameters, so there is nothing to train", location
+        )
 
 
 def unused_vars(root: YamlNode, references: set[str], report: ErrorReport) -> None:

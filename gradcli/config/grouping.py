@@ -184,6 +184,6 @@ def _group(
     try:
         OPTIMIZERS[name](**{**optimizer.values, **options})
     except OptionError as error:
-        report.error("E104", f"{where} ({name}): {error.message}", item.place)
+        report.error("E104", f"{where} ({name}): {error.message}", item.location)
         return None
     return group

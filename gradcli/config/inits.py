@@ -82,7 +82,7 @@ def read_inits(fields: YamlNode, title: str, report: ErrorReport) -> tuple[list[
         return [], fields
     several = value.list() if isinstance(value.value, list) else [value]
     if not several:
-        report.error("E104", f"{title}: init must name at least one", value.place)
+        report.error("E104", f"{title}: init must name at least one", value.location)
     fillings = [_filling(item, f"{title}: init", report) for item in several]
     return [item for item in fillings if item is not None], without(fields, "init")
 

@@ -35,10 +35,10 @@ class _Warner:
 
     def warn(self, code: str, message: str, layer: PlannedLayer, cure: str) -> None:
         """At this layer, unless the same was said there."""
-        if (code, layer.place) not in self.before:
-            self.before.add((code, layer.place))
+        if (code, layer.location) not in self.before:
+            self.before.add((code, layer.location))
             self.report.warn(
-                code, f"layer {layer.index}, {layer.title}{message}", layer.place, cure
+                code, f"layer {layer.index}, {layer.title}{message}", layer.location, cure
             )
 
 

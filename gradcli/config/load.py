@@ -146,13 +146,13 @@ def load(
 
 def _sort(errors: list[GradcliError]) -> list[GradcliError]:
     """By exit code (what is written before what lies on the disk), then by place."""
-    unique = {(error.message, str(error.place)): error for error in errors}
+    unique = {(error.message, str(error.location)): error for error in errors}
     return sorted(
         unique.values(),
         key=lambda error: (
             error.exit_code,
-            error.place.file if error.place else "",
-            (error.place.line, error.place.column) if error.place else (0, 0),
+            error.location.file if error.location else "",
+            (error.location.line, error.location.column) if error.location else (0, 0),
         ),
     )
 
@@ -193,7 +193,7 @@ class _Loading:
         loss = choose("loss", sections.get("loss"), {**LOSSES, **code.losses}, report)
         optim = choose_optimizer(sections.get("optim"), report)
         schedule = choose_schedule(
-            sections.get("schedule", YamlNode("constant", root.place)), report
+            sections.get("schedule", YamlNode("constant", root.location)), report
         )
         train = settings(sections.get("train"), report)
         pretrained = self._pretrained(sections.get("pretrained"))
@@ -214,7 +214,7 @@ class _Loading:
                 root, train, expect, instances, facts, schedule.instance.metric, report
             )
         if layers:
-            crosscheck.parameters(layers, crosscheck.place_of(root, "model"), report)
+            crosscheck.parameters(layers, crosscheck.location_of(root, "model"), report)
         if layers and facts and loss and values and not report.errors:
             reach.weights_lint(layers, lora, values["freeze"], facts, report)
             reach.outputs_lint(root, loss, layers[-1], facts, report)
@@ -265,7 +265,7 @@ class _Loading:
         try:
             file = pretrained.locate(section.from_, self.path.parent, self.runs)
         except GradcliError as error:
-            error.place = node.map()["from"].place
+            error.location = node.map()["from"].location
             self.report.errors.append(error)
             return None
         return replace(section, from_=str(file.resolve()))
@@ -282,7 +282,7 @@ class _Loading:
             self.report.error(
                 "E104",
                 f"config format {node.value} is not known; this gradcli reads gradcli: {VERSION}",
-                node.place,
+                node.location,
             )
 
     def _data(self, root: YamlNode, code: OwnCode) -> tuple[NamedSection, DataSpec] | None:
@@ -299,7 +299,7 @@ class _Loading:
             source = choice.instance.locate(self.path.parent)
             facts = source.facts()
         except GradcliError as error:
-            error.place = error.place or _spoken_of(full(node), error.message)
+            error.location = error.location or _spoken_of(full(node), error.message)
             self.report.errors.append(error)
             return None
         return NamedSection(choice.name, choice.values, source), facts
@@ -348,7 +348,7 @@ def _spoken_of(section: YamlNode, message: str) -> Location:
     key = message.partition(" ")[0].rstrip(":")
     if key in section.keys:
         return section.keys[key]
-    return section.place_quoted_in(message) or section.map()["name"].place
+    return section.location_quoted_in(message) or section.map()["name"].location
 
 
 def _stem(path: Path) -> str:

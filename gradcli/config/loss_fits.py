@@ -47,7 +47,7 @@ def output_fits(
     if problem:
         if number_labels.may_be_values(root, facts):
             cure += f"; {number_labels.CURE}"
-        report.error("E109", problem, root.map()["loss"].place, caret=cure)
+        report.error("E109", problem, root.map()["loss"].location, caret=cure)
         return
     kind, binary = target_kind(facts), loss.instance.binary
     if kind == "values":
@@ -72,7 +72,7 @@ def output_fits(
         ShapeError(
             f"layer {last.index}, {last.title}, the last one, gives "
             f"{quantity(str(output), 'value')} a sample; {has}",
-            place=last.place,
+            location=last.location,
             notes=notes,
         )
     )
@@ -94,10 +94,12 @@ def _attempt(
     try:
         warning = loss.instance.attempt(output.shape, facts)
         if warning:
-            place = root.map()["loss"].place
-            report.warn("W108", f"loss '{loss.name}': {warning}", place, caret="end it in mean()")
+            location = root.map()["loss"].location
+            report.warn(
+                "W108", f"loss '{loss.name}': {warning}", location, caret="end it in mean()"
+            )
     except ShapeError as error:
-        error.place = error.place or root.map()["loss"].place
+        error.location = error.location or root.map()["loss"].location
         report.errors.append(error)
 
 
@@ -152,14 +154,14 @@ def end_lint(root: YamlNode, loss: NamedSection, last: PlannedLayer, report: Err
             "W101",
             f"{loss.name} takes the {twice} itself; layer {last.index}, "
             f"{last.spelling}, makes it a {twice} of a {last.spelling}",
-            last.place,
+            last.location,
             caret="leave it out",
         )
     if loss.name == "bce" and last.kind == "linear":
         report.warn(
             "W101",
             f"bce takes probabilities; layer {last.index}, {last.title}, gives any number",
-            root.map()["loss"].place,
+            root.map()["loss"].location,
             caret="use bce_with_logits",
         )
     if loss.name in ("nll", "kl") and last.kind in _PROBABILITIES:
@@ -167,5 +169,5 @@ def end_lint(root: YamlNode, loss: NamedSection, last: PlannedLayer, report: Err
             "W101",
             f"{loss.name} takes logarithms of probabilities; layer {last.index}, "
             f"{last.spelling}, gives probabilities",
-            last.place,
+            last.location,
         )

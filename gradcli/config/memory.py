@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from gradcli import engine
 from gradcli.config.build import job_of
-from gradcli.config.crosscheck import place_of
+from gradcli.config.crosscheck import location_of
 from gradcli.config.room import Room
 from gradcli.data import LoadedData, staging
 from gradcli.dataclass import dataclass
@@ -198,7 +198,7 @@ def _least(config: Config) -> int:
             f"the model has {quantity(count, 'parameter')} and {quantity(sum(values), 'value')} a "
             "batch; their bytes overflow 64 bits"
         )
-        raise ErrorGroup([ShapeError(sentence, place=place_of(config.tree, "model"))])
+        raise ErrorGroup([ShapeError(sentence, location=location_of(config.tree, "model"))])
     return 4 * count + 2 * max(values)
 
 
@@ -212,7 +212,7 @@ def _too_large(config: Config, need: str, room: Room, free: int) -> ErrorGroup:
     error = DeviceError(
         f"training needs {need}, {room.where} has {byte_size(free)} available",
         code="E402",
-        place=place_of(config.tree, "model"),
+        location=location_of(config.tree, "model"),
         notes=(
             f"{quantity(count, 'parameter')}, {config.optim.name}, batches of {batch}",
             cure,

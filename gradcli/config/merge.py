@@ -24,20 +24,20 @@ class Reading:
         self.sources: list[tuple[Path, str]] = []
 
     def file(
-        self, path: Path, trail: tuple[Path, ...] = (), place: Location | None = None
+        self, path: Path, trail: tuple[Path, ...] = (), location: Location | None = None
     ) -> YamlNode:
         """The config in `path` with everything it extends merged under it."""
         try:
             text = read_file(path)
         except ConfigError as error:
-            error.place = error.place or place
+            error.location = error.location or location
             raise
         identity = path.resolve()
         if identity in trail:
             chain = " -> ".join(step.name for step in (*trail[trail.index(identity) :], identity))
-            raise ConfigError(f"extends goes in a circle: {chain}", code="E109", place=place)
+            raise ConfigError(f"extends goes in a circle: {chain}", code="E109", location=location)
         if len(self.sources) >= MAX_FILES:
-            raise ConfigError(f"a config extends at most {MAX_FILES} files", place=place)
+            raise ConfigError(f"a config extends at most {MAX_FILES} files", location=location)
         self.sources.append((path, text))
         root = read_yaml(text, str(path), self.report)
         if root.value is None:
@@ -49,7 +49,7 @@ class Reading:
             raise ConfigError(
                 f"a config is a map of sections, this is {describe(root)}",
                 code="E104",
-                place=root.place,
+                location=root.location,
                 notes=way_on(path),
             )
         return self._under(root, path, (*trail, identity))
@@ -67,10 +67,10 @@ class Reading:
                 self.report.error(
                     "E104",
                     f"extends must be a file name or a list of them, got {describe(name)}",
-                    name.place,
+                    name.location,
                 )
                 continue
-            layer = self.file(path.parent / name.value, trail, name.place)
+            layer = self.file(path.parent / name.value, trail, name.location)
             below = layer if below is None else merge(below, layer, self.report)
         return own if below is None else merge(below, own, self.report)
 
@@ -84,7 +84,7 @@ def full(node: YamlNode) -> YamlNode:
     """A section that is a bare name, as a map: adamw -> {name: adamw}."""
     if not isinstance(node.value, str):
         return node
-    return replace(node, value={"name": replace(node)}, keys={"name": node.place})
+    return replace(node, value={"name": replace(node)}, keys={"name": node.location})
 
 
 def merge(
@@ -107,7 +107,7 @@ def merge(
             items[key] = merge(items[key], item, report, (*path, key))
         else:
             items[key] = item
-    return YamlNode(items, above.place, keys, broken=below.broken or above.broken)
+    return YamlNode(items, above.location, keys, broken=below.broken or above.broken)
 
 
 def _renamed(below: YamlNode, above: YamlNode) -> bool:
@@ -141,7 +141,7 @@ def _edit_layers(model: YamlNode, changes: YamlNode, report: ErrorReport) -> Yam
 
 def _merge_fields(fields: YamlNode, change: YamlNode, report: ErrorReport) -> YamlNode:
     if not isinstance(change.value, dict):
-        report.error("E104", f"a layer's fields are a map, got {describe(change)}", change.place)
+        report.error("E104", f"a layer's fields are a map, got {describe(change)}", change.location)
         return fields
     return merge(fields, change, report)
 
@@ -164,39 +164,39 @@ def override(root: YamlNode, texts: Sequence[str], report: ErrorReport) -> YamlN
     earlier: dict[str, str] = {}
     for text in texts:
         short = text if len(text) <= 200 else text[:197] + "..."
-        place = Location(f"-s {short}")
+        location = Location(f"-s {short}")
         key, equals, value = text.partition("=")
         # The figures in `expect:` have a dot in their names.
         depth = 1 if key.strip().startswith("expect.") else -1
         steps = [step.strip() for step in key.split(".", depth)]
         if not equals or not all(steps):
-            report.error("E108", f"an override is KEY=VALUE, got {short!r}", place)
+            report.error("E108", f"an override is KEY=VALUE, got {short!r}", location)
             continue
         if len(steps) > MAX_DEPTH:
-            report.error("E108", f"an override reaches at most {MAX_DEPTH} levels down", place)
+            report.error("E108", f"an override reaches at most {MAX_DEPTH} levels down", location)
             continue
         if steps[0] == "extends":
-            report.error("E108", "extends stands in a file, it cannot be overridden", place)
+            report.error("E108", "extends stands in a file, it cannot be overridden", location)
             continue
         if not value.strip():
             notes = (f"null takes a value away: -s {key}=null",)
-            report.error("E108", f"'{key}' is given no value", place, notes=notes)
+            report.error("E108", f"'{key}' is given no value", location, notes=notes)
             continue
         if key in earlier:
             report.error(
-                "E108", f"'{key}' is overridden twice: {earlier[key]!r} and {text!r}", place
+                "E108", f"'{key}' is overridden twice: {earlier[key]!r} and {text!r}", location
             )
             continue
         earlier[key] = text
-        root = _laid(root, steps, read_value(value, place, report), place, report)
+        root = _laid(root, steps, read_value(value, location, report), location, report)
     return root
 
 
 def _laid(
-    root: YamlNode, steps: list[str], value: YamlNode, place: Location, report: ErrorReport
+    root: YamlNode, steps: list[str], value: YamlNode, location: Location, report: ErrorReport
 ) -> YamlNode:
     for depth, step in reversed(list(enumerate(steps))):
         if depth == 0 and step in NAMED_SECTIONS:
             value = full(value)
-        value = YamlNode({step: value}, place, {step: place})
+        value = YamlNode({step: value}, location, {step: location})
     return merge(root, value, report)

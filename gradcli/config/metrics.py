@@ -44,18 +44,18 @@ def choose_metrics(
         entry = _kind_and_fields(item, table, report)
         if entry is None:
             continue
-        kind, fields, place = entry
+        kind, fields, location = entry
         name, fields = _name(kind, fields, report)
         values = check(fields, schema_of(table[kind]), f"metric {kind}: ", report)
         if name in choices:
             report.error(
                 "E106",
                 f"metric '{name}' is listed twice",
-                place,
+                location,
                 notes=("two of a kind need names of their own: {f1: {name: f1_macro, ...}}",),
             )
         elif values is not None:
-            metric = _metric(table[kind], values, name, task, place, report)
+            metric = _metric(table[kind], values, name, task, location, report)
             if metric is not None:
                 choices[name] = NamedSection(kind, values, metric)
     return choices
@@ -66,7 +66,7 @@ def _metric(
     values: Mapping[str, Any],
     name: str,
     task: Task | None,
-    place: Location,
+    location: Location,
     report: ErrorReport,
 ) -> Metric | None:
     """The metric, fit for the task; one of the user's own is tried."""
@@ -75,14 +75,14 @@ def _metric(
         misfit = metric.misfit(task) if task else None
         if misfit:
             problem, cure = misfit
-            report.error("E109", f"metric '{name}' {problem}", place, caret=cure)
+            report.error("E109", f"metric '{name}' {problem}", location, caret=cure)
         elif task and isinstance(metric, CheckedMetric):
             metric.attempt(task)
         if misfit:
             return None
         return metric.for_task(task) if task else metric
     except ShapeError as error:
-        error.place = error.place or place
+        error.location = error.location or location
         report.errors.append(error)
         return None
 
@@ -109,12 +109,12 @@ def _kind_and_fields(
     if entry is None:
         _not_a_metric(node, report)
         return None
-    kind, value, place = entry
+    kind, value, location = entry
     if kind not in table:
         report.error(
             "E102",
             f"no metric is called '{kind}'",
-            place,
+            location,
             caret=suggestion(kind, table),
             notes=(f"metrics: {', '.join(table)}; the loss is always measured",),
         )
@@ -122,12 +122,12 @@ def _kind_and_fields(
     if value.broken:
         return None
     if isinstance(value.value, dict):
-        return kind, value, place
+        return kind, value, location
     first = schema_of(table[kind]).first
     if first is None:
-        report.error("E104", f"metric {kind} takes no value, got {describe(value)}", value.place)
+        report.error("E104", f"metric {kind} takes no value, got {describe(value)}", value.location)
         return None
-    return kind, YamlNode({first: value}, value.place, {first: value.place}), place
+    return kind, YamlNode({first: value}, value.location, {first: value.location}), location
 
 
 def _not_a_metric(node: YamlNode, report: ErrorReport) -> None:
@@ -137,7 +137,7 @@ def _not_a_metric(node: YamlNode, report: ErrorReport) -> None:
         "E104",
         f"a metric is a name, name: value or name: {{keys}}, got a map of "
         f"{quantity(len(keys), 'key')}",
-        node.place,
+        node.location,
         notes=(f"keys go inside: {keys[0]}: {{{inner}}}",) if keys else (),
     )
 
@@ -153,6 +153,6 @@ def _name(kind: str, fields: YamlNode, report: ErrorReport) -> tuple[str, YamlNo
             "E104",
             f"metric {kind}: name must be letters, digits, _ or -, beginning with a letter, "
             f"and not loss, got {describe(node)}",
-            node.place,
+            node.location,
         )
     return str(node.value) if good else kind, without(fields, "name")

@@ -25,14 +25,14 @@ class YamlNode:
 
     Attributes:
         value: the scalar itself, or the list or map of further nodes.
-        place: where it stands.
+        location: where it stands.
         keys: for a map, where each of its keys stands.
         quoted: the scalar was written in quotes, so it is text whatever it looks like.
         broken: an error was reported for this value; nothing more is said about it.
     """
 
     value: Scalar | list[YamlNode] | dict[str, YamlNode]
-    place: Location
+    location: Location
     keys: dict[str, Location] = field(default_factory=dict)
     quoted: bool = False
     broken: bool = False
@@ -48,7 +48,7 @@ class YamlNode:
     def entry(self) -> tuple[str, YamlNode, Location] | None:
         """Name, value and place of `name` or `name: value`; None for anything else."""
         if isinstance(self.value, str):
-            return self.value, YamlNode({}, self.place), self.place
+            return self.value, YamlNode({}, self.location), self.location
         if len(self.map()) != 1:
             return None
         [(name, value)] = self.map().items()
@@ -81,12 +81,12 @@ class YamlNode:
         for index, item in enumerate(self.list()):
             yield from item.walk((*path, index))
 
-    def place_quoted_in(self, message: str) -> Location | None:
+    def location_quoted_in(self, message: str) -> Location | None:
         """Where the first text stands that a message quotes, or names as a table's column."""
         for _, item in self.walk():
             text = item.value if isinstance(item.value, str) else ""
             if text and (f"'{text}'" in message or f" ({text}): " in message):
-                return item.place
+                return item.location
         return None
 
     def at(self, path: Path) -> tuple[YamlNode, Path]:
@@ -111,17 +111,19 @@ class ErrorReport:
         self.warnings: list[GradcliError] = []
         self._values = 0
 
-    def count(self, values: int, place: Location) -> None:
+    def count(self, values: int, location: Location) -> None:
         """Note so many more values; too many of them end the reading."""
         self._values += values
         if self._values > self.limit:
-            raise ConfigError(f"a config has at most {quantity(self.limit, 'value')}", place=place)
+            raise ConfigError(
+                f"a config has at most {quantity(self.limit, 'value')}", location=location
+            )
 
     def error(
         self,
         code: str,
         message: str,
-        place: Location | None,
+        location: Location | None,
         caret: str = "",
         notes: tuple[str, ...] = (),
     ) -> None:
@@ -131,17 +133,19 @@ class ErrorReport:
         """
         if len(self.errors) >= MAX_MISTAKES:
             more = f"there are more than {MAX_MISTAKES} mistakes; the rest is not shown"
-            raise ConfigError(more, place=place)
+            raise ConfigError(more, location=location)
         message = message if len(message) <= _LONGEST else message[: _LONGEST - 3] + "..."
-        self.errors.append(ConfigError(message, code=code, place=place, caret=caret, notes=notes))
+        self.errors.append(
+            ConfigError(message, code=code, location=location, caret=caret, notes=notes)
+        )
 
-    def warn(self, code: str, message: str, place: Location | None, caret: str = "") -> None:
+    def warn(self, code: str, message: str, location: Location | None, caret: str = "") -> None:
         """Note something that is allowed and probably not meant."""
         if len(self.warnings) > MAX_MISTAKES:
             return
         if len(self.warnings) == MAX_MISTAKES:
             message, caret = f"more than {MAX_MISTAKES} warnings; the rest is not shown", ""
-        self.warnings.append(ConfigError(message, code=code, place=place, caret=caret))
+        self.warnings.append(ConfigError(message, code=code, location=location, caret=caret))
 
 
 def describe(node: YamlNode) -> str:

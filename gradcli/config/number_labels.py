@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from gradcli.config.crosscheck import place_of
+from gradcli.config.crosscheck import location_of
 from gradcli.config.node import ErrorReport, YamlNode
 from gradcli.data.tabular.cells import number_of
 from gradcli.wording import quantity
@@ -36,7 +36,7 @@ def lint(root: YamlNode, facts: DataSpec, report: ErrorReport) -> None:
             "W107",
             f"data.target has {quantity(classes, 'different number')} in "
             f"{quantity(samples, 'row')}, each a class of its own",
-            place_of(root, "data", "target"),
+            location_of(root, "data", "target"),
             caret=CURE,
         )
 
@@ -50,6 +50,6 @@ def _lint_first(root: YamlNode, facts: DataSpec, report: ErrorReport) -> None:
         "W109",
         f"the labels begin at {first}: {below} no sample, and the model gets "
         f"{quantity(classes or 0, 'output')}",
-        place_of(root, "data", key),
+        location_of(root, "data", key),
         caret=f"labels count from 0: subtract {first}, or write data.classes: {classes}",
     )

@@ -72,7 +72,7 @@ def read(
         try:
             _add(code, item, root, reserved, trust)
         except GradcliError as error:
-            error.place = error.place or item.place
+            error.location = error.location or item.location
             report.errors.append(error)
         if len(report.errors) > MAX_MISTAKES:
             break  # more are not shown

@@ -38,7 +38,7 @@ class PlannedLayer:
     output: TensorSpec
     parameters: int
     make: Callable[[], nn.Module]
-    place: Location
+    location: Location
     schema: Schema
     children: tuple[PlannedLayer, ...] = ()
     recompute: int = 0

@@ -77,11 +77,11 @@ class Planner:
     def _layer(self, node: YamlNode, spec: TensorSpec | None, index: str) -> PlannedLayer | None:
         self.count += 1
         if self.count > MAX_LAYERS:
-            raise ConfigError(f"a model has at most {MAX_LAYERS} layers", place=node.place)
+            raise ConfigError(f"a model has at most {MAX_LAYERS} layers", location=node.location)
         entry = self._kind_and_fields(node, index)
         if entry is None:
             return None
-        spelling, fields, place = entry
+        spelling, fields, location = entry
         kind = self._kind(spelling)
         name, fields = self._name(fields, spelling, index)
         where = f"layer {index}, {spelling}: "
@@ -91,14 +91,14 @@ class Planner:
         values = check(fields, schema, where, self.report)
         if values and kind == "embed" and values["std"] is None:
             values["std"] = self.embed_std
-        use = Use(kind, spelling, name, fields, values, spec, index, place, schema)
+        use = Use(kind, spelling, name, fields, values, spec, index, location, schema)
         if kind in CONTAINERS:
             try:
                 layer = contain(use, self._list, self.report)
                 times = values["times"] if values and kind == "repeat" else 1
                 return replace(layer, recompute=times) if layer and again else layer
             except ShapeError as error:
-                self._does_not_fit(error.message, spelling, name, index, place)
+                self._does_not_fit(error.message, spelling, name, index, location)
                 return None
         if values is None or spec is None:
             return None
@@ -106,8 +106,8 @@ class Planner:
             return replace(self._leaf(use, inits), recompute=int(again))
         except GradcliError as error:
             message, keys = self.layers[kind].explain(error.message, spec)
-            places = [fields.map()[key].place for key in keys if key in fields.map()]
-            self._does_not_fit(message, spelling, name, index, (*places, place)[0])
+            locations = [fields.map()[key].location for key in keys if key in fields.map()]
+            self._does_not_fit(message, spelling, name, index, (*locations, location)[0])
             return None
 
     def _leaf(self, use: Use, inits: list[Filling]) -> PlannedLayer:
@@ -157,12 +157,12 @@ class Planner:
         return bool(values and values["recompute"]), without(fields, "recompute")
 
     def _does_not_fit(
-        self, problem: str, kind: str, name: str, index: str, place: Location
+        self, problem: str, kind: str, name: str, index: str, location: Location
     ) -> None:
         title = f"{kind} '{name}'" if name else kind
         before = (f"before it: {', '.join(self.trail[-4:])}",) if self.trail else ()
         message = f"layer {index}, {title}: {problem}"
-        self.report.errors.append(ShapeError(message, place=place, notes=before))
+        self.report.errors.append(ShapeError(message, location=location, notes=before))
 
     def _kind_and_fields(self, node: YamlNode, index: str) -> tuple[str, YamlNode, Location] | None:
         """Read kind and fields of `name`, `name: value` or `name: {fields}`."""
@@ -172,19 +172,19 @@ class Planner:
         if entry is None:
             self._not_a_layer(node, index)
             return None
-        kind, value, place = entry
+        kind, value, location = entry
         if self._kind(kind) not in self.layers and kind not in CONTAINERS:
-            self._unknown(kind, index, place)
+            self._unknown(kind, index, location)
             return None
         if value.broken:
             return None
         if isinstance(value.value, dict):
-            return kind, value, place
+            return kind, value, location
         first = self._schema(self._kind(kind)).first
         if first is None:
-            self.report.error("E104", f"layer {index}: {kind} takes no value", value.place)
+            self.report.error("E104", f"layer {index}: {kind} takes no value", value.location)
             return None
-        return kind, YamlNode({first: value}, value.place, {first: value.place}), place
+        return kind, YamlNode({first: value}, value.location, {first: value.location}), location
 
     def _not_a_layer(self, node: YamlNode, index: str) -> None:
         keys = list(node.map())
@@ -200,16 +200,16 @@ class Planner:
                 if isinstance(node.value, dict)
                 else describe(node)
             ),
-            node.place,
+            node.location,
             notes=notes,
         )
 
-    def _unknown(self, kind: str, index: str, place: Location) -> None:
+    def _unknown(self, kind: str, index: str, location: Location) -> None:
         layers = {**self.layers, **CONTAINERS}
         self.report.error(
             "E102",
             f"layer {index}: no layer is called '{kind}'",
-            place,
+            location,
             caret=suggestion(kind, layers),
             notes=(f"layers: {', '.join(layers)}",),
         )
@@ -226,14 +226,14 @@ class Planner:
                     "E104",
                     f"layer {index}, {kind}: name must be letters, digits, _ or -, beginning with "
                     f"a letter, got {describe(name)}",
-                    name.place,
+                    name.location,
                 )
             return "", rest
-        first = self.names.setdefault(name.value, name.place)
-        if first is not name.place:
+        first = self.names.setdefault(name.value, name.location)
+        if first is not name.location:
             self.report.error(
                 "E106",
-                f"two layers are named '{name.value}': at {first} and at {name.place}",
-                name.place,
+                f"two layers are named '{name.value}': at {first} and at {name.location}",
+                name.location,
             )
         return name.value, rest

@@ -70,16 +70,16 @@ def _constant(layer: PlannedLayer) -> str:
 
 def _one_step(layers: Collection[PlannedLayer], report: ErrorReport) -> None:
     """Warn of recurrent layers that never recur."""
-    places = set()
+    locations = set()
     for layer in layers:
         recurs = layer.kind in ("lstm", "gru", "rnn")
-        if recurs and layer.input.shape[0] == 1 and layer.place not in places:
-            places.add(layer.place)
+        if recurs and layer.input.shape[0] == 1 and layer.location not in locations:
+            locations.add(layer.location)
             report.warn(
                 "W110",
                 f"layer {layer.index}, {layer.title}: its input has one step, so its recurrent "
                 "weights get no gradient",
-                layer.place,
+                layer.location,
                 caret="use linear, or more steps",
             )
 
@@ -164,12 +164,12 @@ def _say(
     for index, (missing, all_) in walk.missing.items():
         cutter = _cutter(index, walk) if missing == all_ else None
         groups.setdefault(cutter or index, []).append(index)
-    places = set()
+    locations = set()
     for cutter, indices in groups.items():
         layer = flat[cutter]
-        if layer.place in places:
+        if layer.location in locations:
             continue  # another turn of a repeat
-        places.add(layer.place)
+        locations.add(layer.location)
         missing, all_ = walk.missing.get(cutter, (0, 0))
         if cutter in walk.cutters and (missing == all_ or indices != [cutter]):
             why = cuts.get(cutter, "lets no gradient through")
@@ -179,7 +179,9 @@ def _say(
             gets = verb(missing, "gets", "get")
             message = f": {missing} of its {quantity(all_, 'parameter')} {gets} no gradient"
             cure = "use them without detach(), argmax() or round()"
-        report.warn("W110", f"layer {layer.index}, {layer.title}{message}", layer.place, caret=cure)
+        report.warn(
+            "W110", f"layer {layer.index}, {layer.title}{message}", layer.location, caret=cure
+        )
 
 
 def _cutter(index: str, walk: _Walk) -> str | None:
@@ -210,7 +212,7 @@ def outputs_lint(
         "W114",
         f"loss '{loss.name}' never sees {len(blind)} of the {quantity(along, 'output')} of layer "
         f"{last.index}, {last.title}: {join_words(map(str, blind), MOST_NAMES)}, counted from 0",
-        root.map()["loss"].place,
+        root.map()["loss"].location,
         caret="use all of them, or let the model have fewer",
     )
 
@@ -243,7 +245,7 @@ def _blind_places(
                 hits = (rows != 0).sum(0)
                 total = hits if total is None else total + hits
             assert total is not None
-            yield from (place for place, count in enumerate(total.tolist()) if count == 0)
+            yield from (index for index, count in enumerate(total.tolist()) if count == 0)
     except Exception:  # such numbers may be none that it takes: then nobody knows
         return
     finally:

@@ -80,7 +80,7 @@ def _decode(data: bytes, file: str) -> str:
         raise ConfigError(
             f"{file} is not UTF-8 text: byte {data[error.start]:#04x} at byte offset {error.start}",
             code="E105",
-            place=Location(file, line, column),
+            location=Location(file, line, column),
             notes=way_on(Path(file)),
         ) from None
 
@@ -119,43 +119,43 @@ def read_yaml(text: str, file: str, report: ErrorReport) -> YamlNode:
     """
     lines = _LINE_END.split(text)
 
-    def place(line: int, column: int, width: int = 1) -> Location:
+    def location(line: int, column: int, width: int = 1) -> Location:
         source = lines[line] if line < len(lines) else ""
         return Location(file, line + 1, column + 1, max(1, width), source)
 
-    return _read(text, place, report)
+    return _read(text, location, report)
 
 
-def read_value(text: str, place: Location, report: ErrorReport) -> YamlNode:
+def read_value(text: str, location: Location, report: ErrorReport) -> YamlNode:
     """The value of an override; everything in it stands at `place`."""
     if len(text) > MAX_BYTES:
-        raise ConfigError(f"an override has at most {MAX_BYTES} characters", place=place)
-    return _read(text, lambda line, column, width=1: place, report)
+        raise ConfigError(f"an override has at most {MAX_BYTES} characters", location=location)
+    return _read(text, lambda line, column, width=1: location, report)
 
 
-def _read(text: str, place: Callable[..., Location], report: ErrorReport) -> YamlNode:
+def _read(text: str, location: Callable[..., Location], report: ErrorReport) -> YamlNode:
     bad = _UNPRINTABLE.search(text)
     if bad:
         before = _LINE_END.split(text[: bad.start()])
         raise ConfigError(
             f"character {ord(bad.group()):#06x} is not allowed in YAML",
             code="E105",
-            place=place(len(before) - 1, len(before[-1])),
+            location=location(len(before) - 1, len(before[-1])),
         )
     try:
-        return _Builder(yaml.parse(text, Loader=_LOADER), place, report).document()
+        return _Builder(yaml.parse(text, Loader=_LOADER), location, report).document()
     except yaml.MarkedYAMLError as error:
-        raise _syntax_error(error, text, place) from None
+        raise _syntax_error(error, text, location) from None
     except yaml.YAMLError as error:
         raise ConfigError(f"this is not YAML: {error}", code="E105") from None
 
 
 def _syntax_error(
-    error: yaml.MarkedYAMLError, text: str, place: Callable[..., Location]
+    error: yaml.MarkedYAMLError, text: str, location: Callable[..., Location]
 ) -> ConfigError:
     mark = error.problem_mark or error.context_mark
     line, column = (mark.line, mark.column) if mark else (0, 0)
-    where = place(line, column)
+    where = location(line, column)
     problem = f"YAML cannot be read here: {error.problem or error.context}"
     if "nesting depth" in problem:  # of the library, which gives up far beyond ours
         problem = f"nested deeper than {MAX_DEPTH} levels"
@@ -166,7 +166,7 @@ def _syntax_error(
         notes = (f"{error.context} that began at line {error.context_mark.line + 1}",)
         if "block" in error.context:
             notes += ("what belongs together begins in the same column",)
-    return ConfigError(problem, code="E105", place=where, notes=notes)
+    return ConfigError(problem, code="E105", location=where, notes=notes)
 
 
 class _Builder:
@@ -176,10 +176,10 @@ class _Builder:
     """
 
     def __init__(
-        self, events: Iterator[Any], place: Callable[..., Location], report: ErrorReport
+        self, events: Iterator[Any], location: Callable[..., Location], report: ErrorReport
     ) -> None:
         self.events = events
-        self.place = place
+        self.location = location
         self.report = report
         self.values = 0
 
@@ -188,7 +188,7 @@ class _Builder:
         next(self.events)  # the stream begins
         start = next(self.events)
         if isinstance(start, yaml.StreamEndEvent):
-            return YamlNode(None, self.place(0, 0))
+            return YamlNode(None, self.location(0, 0))
         if start.version or start.tags:
             self._refuse(start, "YAML directives (%) are not allowed")
         root = self._node(next(self.events), 1)
@@ -198,14 +198,14 @@ class _Builder:
             raise ConfigError(
                 "a config is one YAML document; a second one begins here",
                 code="E105",
-                place=self._at(after),
+                location=self._at(after),
             )
         return root
 
     def _node(self, event: Any, depth: int) -> YamlNode:
         if depth > MAX_DEPTH:
             raise ConfigError(
-                f"nested deeper than {MAX_DEPTH} levels", code="E105", place=self._at(event)
+                f"nested deeper than {MAX_DEPTH} levels", code="E105", location=self._at(event)
             )
         self.values += 1
         if self.values % _COUNT_EVERY == 0:
@@ -229,14 +229,14 @@ class _Builder:
         return bool(event.anchor or event.tag)
 
     def _scalar(self, event: yaml.ScalarEvent, broken: bool) -> YamlNode:
-        place = self._at(event)
+        location = self._at(event)
         if not event.implicit[0]:
-            return YamlNode(event.value, place, quoted=True, broken=broken)
+            return YamlNode(event.value, location, quoted=True, broken=broken)
         try:
-            return YamlNode(_plain_value(event.value), place, broken=broken)
+            return YamlNode(_plain_value(event.value), location, broken=broken)
         except ValueError as error:
-            self.report.error("E104", str(error), place)
-            return YamlNode(None, place, broken=True)
+            self.report.error("E104", str(error), location)
+            return YamlNode(None, location, broken=True)
 
     def _sequence(self, start: yaml.Event, depth: int, broken: bool) -> YamlNode:
         items = []
@@ -291,7 +291,7 @@ class _Builder:
     def _span(self, start: Any, end: Any) -> Location:
         first, last = start.start_mark, end.end_mark
         width = last.column - first.column if first.line == last.line else 1
-        return self.place(first.line, first.column, width)
+        return self.location(first.line, first.column, width)
 
 
 def _plain_value(text: str) -> Scalar:

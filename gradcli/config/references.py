@@ -67,7 +67,7 @@ class References:
                 node, f"reference '${name}' names a {_kind(target)}; only single values are shared"
             )
         value = self.resolve(target, (*trail, name))
-        return replace(value, place=node.place)
+        return replace(value, location=node.location)
 
     def _find(self, name: str) -> tuple[YamlNode, str | None]:
         """The deepest value on the way to `name`, and the first step that does not exist."""
@@ -79,7 +79,7 @@ class References:
         return node, None
 
     def _wrong(self, node: YamlNode, message: str, caret: str = "") -> YamlNode:
-        self.report.error("E107", message, node.place, caret=caret)
+        self.report.error("E107", message, node.location, caret=caret)
         return replace(node, value=None, broken=True)
 
 
@@ -101,6 +101,6 @@ def fill_facts(node: YamlNode, facts: DataSpec | None, report: ErrorReport) -> Y
     if value is None:
         caret = "its targets are values; classes are whole numbers or names" * (name == "classes")
         message = f"this data has no '{name}', so {node.value} has no value"
-        report.error("E107", message, node.place, caret=caret)
+        report.error("E107", message, node.location, caret=caret)
         return replace(node, value=None, broken=True)
     return replace(node, value=value)

@@ -204,7 +204,7 @@ class _Mistake:
         elif mistake["type"] == "missing" and isinstance(path[-1], str):
             needs = describe_type(_keys_at(self.schema.hints, path[:-1])[path[-1]])
             owner, _ = self.node.at(path[:-1])
-            self.report.error("E104", f"{self._name(path)} is missing: {needs}", owner.place)
+            self.report.error("E104", f"{self._name(path)} is missing: {needs}", owner.location)
         else:
             self._wrong(path)
 
@@ -218,7 +218,7 @@ class _Mistake:
         self.report.error(
             "E103",
             f"unknown key '{key}' in {title.rstrip('.: ') or 'the config'}",
-            owner.keys.get(key, owner.place),
+            owner.keys.get(key, owner.location),
             caret=self._belongs(path) or suggestion(key, keys),
             notes=(f"keys here: {', '.join(keys) or 'none'}",),
         )
@@ -241,9 +241,9 @@ class _Mistake:
         if item:
             inside = f" (item {item[-1] + 1})" if isinstance(item[-1], int) else f" for {item[-1]}"
         message = f"{self._name(field)} must be {wants}, got {describe(node)}{inside}"
-        if any(e.message == message and e.place == node.place for e in self.report.errors):
+        if any(e.message == message and e.location == node.location for e in self.report.errors):
             return  # each branch of a union reports the same value
-        self.report.error("E104", message, node.place, caret=_hint(node, wants))
+        self.report.error("E104", message, node.location, caret=_hint(node, wants))
 
 
 def _keys_at(hints: Mapping[str, Any], path: Path) -> Mapping[str, Any]:

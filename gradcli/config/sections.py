@@ -157,7 +157,7 @@ def choose(
         report.error(
             "E102",
             f"{owner}{colon}no {kind} is called '{name.value}'",
-            name.place,
+            name.location,
             caret=suggestion(name.value, table),
             notes=(f"known here: {', '.join(table)}",),
         )
@@ -172,8 +172,8 @@ def choose(
     except (ValueError, GradcliError) as error:
         words = re.findall(r"\w+", str(error))
         key = next((node.keys[word] for word in words if word in node.keys), None)
-        place = key or node.place_quoted_in(str(error)) or node.place
-        report.error("E104", f"{title}: {error}", place)
+        location = key or node.location_quoted_in(str(error)) or node.location
+        report.error("E104", f"{title}: {error}", location)
         return None
 
 
@@ -190,7 +190,7 @@ def _nameless(
     report.error(
         "E104",
         f"{section} must be a name or {{name: ..., keys}}, got {value}",
-        (name or node).place,
+        (name or node).location,
         notes=(f"names: {', '.join(table)}",),
     )
 
@@ -200,7 +200,7 @@ def settings(node: YamlNode | None, report: ErrorReport) -> TrainSettings | None
     if node is None or node.broken:
         return None
     if not isinstance(node.value, dict):
-        report.error("E104", f"train must be a map, got {describe(node)}", node.place)
+        report.error("E104", f"train must be a map, got {describe(node)}", node.location)
         return None
     epochs, steps = node.map().get("epochs"), node.map().get("steps")
     both = [item for item in (epochs, steps) if item is not None and item.value is not None]
@@ -215,7 +215,7 @@ def settings(node: YamlNode | None, report: ErrorReport) -> TrainSettings | None
             ),
         )
     elif not both and not any(item and item.broken for item in (epochs, steps)):
-        report.error("E104", "train needs epochs or steps, to know how long", node.place)
+        report.error("E104", "train needs epochs or steps, to know how long", node.location)
     away = {key: home for key, home in MISPLACED.items() if not home.startswith("train.")}
     values = check(node, schema_of(TrainSettings), "train.", report, elsewhere=away)
     return None if values is None else TrainSettings(**values)
@@ -237,14 +237,14 @@ def expectations(node: YamlNode | None, report: ErrorReport) -> tuple[Expectatio
                 "E104",
                 f"expect.{metric}: {match.group(2)} is no number that float64 holds; those are 0 "
                 f"and {SMALLEST} to 1.8e308",
-                item.place,
+                item.location,
             )
         elif isinstance(item.value, str):
             report.error(
                 "E104",
                 f"expect.{metric} must be a comparison ({', '.join(COMPARISONS)}) and a number, "
                 f"such as '>= 0.97', got {describe(item)}",
-                item.place,
+                item.location,
             )
     return tuple(result)
 

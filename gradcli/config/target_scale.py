@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from gradcli.config.crosscheck import place_of
+from gradcli.config.crosscheck import location_of
 from gradcli.config.node import ErrorReport, YamlNode
 from gradcli.config.planned import PlannedLayer
 from gradcli.config.sections import NamedSection
@@ -44,13 +44,13 @@ def with_scale(
     bounded = end is not None and end.kind in BOUNDED
     if source.target_scale == "standard":
         if why_not:
-            report.error("E109", f"data.target_scale: {why_not}", place_of(root, *KEY))
+            report.error("E109", f"data.target_scale: {why_not}", location_of(root, *KEY))
         elif bounded and end is not None:
             report.warn(
                 "W106",
                 f"layer {end.index}, {end.title}, bounds the outputs, and scaled targets lie on "
                 "both sides of 0",
-                place_of(root, *KEY),
+                location_of(root, *KEY),
                 caret="use none",
             )
         return source
@@ -112,7 +112,7 @@ def figures_lint(
                 "W106",
                 f"{'.'.join(path) if path[0] == 'train' else 'expect'}: {name} is of the scaled "
                 "targets (data.target_scale: standard), not in the target's units",
-                place_of(root, *path),
+                location_of(root, *path),
                 caret="mae and rmse are",
             )
 

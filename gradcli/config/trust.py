@@ -58,7 +58,7 @@ class Trust:
         """The hashes in the list, read once."""
         if self._hashes is None:
             self._hashes = frozenset()
-            file = trust_list.place()
+            file = trust_list.list_path()
             try:
                 self._hashes = frozenset() if file is None else trust_list.hashes(file)
             except OSError as error:
@@ -67,7 +67,7 @@ class Trust:
 
     def _add(self, path: Path, sha256: str) -> None:
         """Into the list; where that cannot be, the training goes on without it."""
-        file = trust_list.place()
+        file = trust_list.list_path()
         try:
             if file is None:
                 raise OSError("no home folder is known; XDG_STATE_HOME names one")

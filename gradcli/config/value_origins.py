@@ -29,11 +29,11 @@ def origins_of(config: Config) -> dict[str, ValueOrigin]:
 def _origin(value: Any, node: YamlNode | None, file: str) -> ValueOrigin:
     if node is None:
         return ValueOrigin(value)
-    place = node.place
-    if place.file.startswith(COMMAND):
-        return ValueOrigin(value, "override", place.file)
-    kind: Kind = "file" if place.file == file else "extends"
-    return ValueOrigin(value, kind, f"{place.file}:{place.line}")
+    location = node.location
+    if location.file.startswith(COMMAND):
+        return ValueOrigin(value, "override", location.file)
+    kind: Kind = "file" if location.file == file else "extends"
+    return ValueOrigin(value, kind, f"{location.file}:{location.line}")
 
 
 Leaf = tuple[tuple[str, ...], Any, YamlNode | None]

@@ -61,7 +61,7 @@ def test_mistakes_are_told_with_their_place(config: Any, augment: str, message: 
         load(config(augment))
     [error] = caught.value.errors
     assert message in error.message
-    assert str(error.place).endswith(("config.yaml:3:60", "config.yaml:3:51"))
+    assert str(error.location).endswith(("config.yaml:3:60", "config.yaml:3:51"))
 
 
 def test_mixup_needs_a_loss_for_probabilities(config: Any, monkeypatch: Any) -> None:

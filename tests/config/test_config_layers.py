@@ -150,7 +150,7 @@ def test_what_does_not_fit_is_named(config_file: Write, layers: str, message: st
     assert any(message in f"{error.message} {error.notes}" for error in found), found
     assert isinstance(found[0], ShapeError)
     assert found[0].exit_code == 2
-    assert found[0].place is not None
+    assert found[0].location is not None
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_what_does_not_fit_is_named(config_file: Write, layers: str, message: st
 def test_what_the_engine_refuses_is_told_at_the_key_it_names(
     config_file: Write, layer: str, value: str
 ) -> None:
-    place = mistakes(config_file, layer)[0].place
+    place = mistakes(config_file, layer)[0].location
     assert place is not None
     assert place.text[place.column - 1 :].startswith(value)
 

@@ -26,7 +26,7 @@ def mistakes(text: str) -> list[str]:
         read_yaml(text, "f.yaml", report)
     except ConfigError as error:
         report.errors.append(error)
-    return [f"{error.place}: {error.message}" for error in report.errors]
+    return [f"{error.location}: {error.message}" for error in report.errors]
 
 
 @pytest.mark.parametrize(
@@ -142,11 +142,11 @@ def test_bombs_are_refused_within_a_second(text: str) -> None:
 def test_places_have_line_column_width_and_source() -> None:
     node = read_yaml("é: {ö: 'abc', b: [1, 22]}\n", "f.yaml", ErrorReport())
     inner = node.map()["é"]
-    place = inner.map()["ö"].place
+    place = inner.map()["ö"].location
     assert (place.line, place.column, place.width) == (1, 8, 5)
     assert place.text == "é: {ö: 'abc', b: [1, 22]}"
     assert inner.keys["b"].column == 15
-    assert inner.map()["b"].list()[1].place.column == 22
+    assert inner.map()["b"].list()[1].location.column == 22
 
 
 def test_carriage_returns_and_a_byte_order_mark_are_accepted(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_bad_utf8_names_the_byte_offset(tmp_path: Path) -> None:
     path.write_bytes(b"a: 1\nb: \xff\n")
     with pytest.raises(ConfigError, match="0xff at byte offset 8") as caught:
         read_file(path)
-    assert (caught.value.place.line, caught.value.place.column) == (2, 4)  # type: ignore[union-attr]
+    assert (caught.value.location.line, caught.value.location.column) == (2, 4)  # type: ignore[union-attr]
 
 
 def test_a_missing_file_names_a_near_one(tmp_path: Path) -> None:

@@ -160,8 +160,8 @@ def test_all_patterns_that_match_nothing_are_told_at_once_with_their_places(
     lines = file.read_text().splitlines()
     told = []
     for error in caught.value.errors:
-        assert error.place and error.exit_code == 2
-        told.append(lines[error.place.line - 1][error.place.column - 1 :].split("]")[0])
+        assert error.location and error.exit_code == 2
+        told.append(lines[error.location.line - 1][error.location.column - 1 :].split("]")[0])
     assert told == ["linaer", "bais", "heed"]
 
 
@@ -173,7 +173,7 @@ def test_patterns_that_match_are_no_mistake(config_file: Write) -> None:
 def test_a_pattern_of_an_override_is_placed_there(config_file: Write) -> None:
     with pytest.raises(ErrorGroup) as caught:
         check_model(load(config_file(), ["freeze=[heed]"]))
-    assert str(caught.value.errors[0].place) == "-s freeze=[heed]"
+    assert str(caught.value.errors[0].location) == "-s freeze=[heed]"
 
 
 @pytest.mark.parametrize(
@@ -223,7 +223,7 @@ def test_options_of_groups_that_meet_in_one_parameter_are_tried_together(
     optim = f"{{name: sgd, lr: 0.1, momentum: 0.9, {groups}}}"
     with pytest.raises(OptionError, match=r"optim\.groups: SGD: nesterov needs") as caught:
         load(config_file((SGD, optim)))
-    assert caught.value.place and caught.value.exit_code == 2
+    assert caught.value.location and caught.value.exit_code == 2
 
 
 @pytest.mark.parametrize("name", sorted(OPTIMIZERS))

@@ -60,7 +60,7 @@ def test_neighbours_that_are_hardly_meant(
     warnings = warned(config_file, layers)
     assert {warning.code for warning in warnings} <= {code}
     assert [warning.message.partition(",")[0] for warning in warnings] == [f"layer {i}" for i in at]
-    assert all(warning.place and warning.place.line and warning.caret for warning in warnings)
+    assert all(warning.location and warning.location.line and warning.caret for warning in warnings)
 
 
 def test_a_last_layer_of_one_output_is_not_inside(config_file: Write) -> None:

@@ -120,7 +120,7 @@ def test_what_is_wrong_is_told_at_its_place(config_file: Write, section: str, to
         check_model(load(file))
     [error] = caught.value.errors
     assert told in " ".join([error.message, error.caret or "", *error.notes])
-    assert error.place and error.place.line == TEXT.count("\n", 0, TEXT.index("loss:")) + (
+    assert error.location and error.location.line == TEXT.count("\n", 0, TEXT.index("loss:")) + (
         2 if "freeze" in section and "lora" in section else 1
     )
 

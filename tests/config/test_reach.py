@@ -128,7 +128,7 @@ def test_weights_without_a_gradient(config_file: Write, layers: str, sentences: 
     assert [one.code for one in warnings] == ["W110"] * len(sentences)
     for warning, sentence in zip(warnings, sentences, strict=True):
         assert warning.message.startswith(sentence)
-        assert warning.place is not None and warning.place.line and warning.caret
+        assert warning.location is not None and warning.location.line and warning.caret
 
 
 def test_frozen_weights_ask_for_no_gradient(config_file: Write) -> None:

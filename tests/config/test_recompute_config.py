@@ -181,4 +181,4 @@ def test_what_is_no_truth_value_is_refused(config_file: Write, old: str, new: st
     with pytest.raises(ErrorGroup, match="recompute must be true or false, got 2") as caught:
         load(config_file((old, new)))
     [error] = caught.value.errors
-    assert error.place
+    assert error.location
