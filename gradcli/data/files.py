@@ -70,19 +70,19 @@ def nearest(name: str, root: Path, setting: Path | None, files: str = "its files
     folder = root.resolve()
     candidates = [above / "datasets" / name for above in (folder, *folder.parents)]
     here = Path.cwd() / "datasets" / name
-    places = [setting] if setting else [*candidates, *([] if here in candidates else [here])]
+    folders = [setting] if setting else [*candidates, *([] if here in candidates else [here])]
     # Skip folders that may not be read, unless the config names one.
     there = is_folder if setting else os.path.isdir
-    for place in places:
-        if there(place):
-            return place
-    notes = tuple(f"looked in: {path_text(place)}" for place in places)
+    for folder in folders:
+        if there(folder):
+            return folder
+    notes = tuple(f"looked in: {path_text(folder)}" for folder in folders)
     raise DataError(
         f"the {_TITLES.get(name, name)} files are not there",
         notes=(
             *notes,
             f"write data: {{name: {name}, dir: FOLDER}} to say where they are",
-            f"or put {files} into {path_text(places[0])}",
+            f"or put {files} into {path_text(folders[0])}",
         ),
     )
 

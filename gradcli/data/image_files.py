@@ -89,12 +89,12 @@ def decode_into(
     """Decode the pictures into `pixels`; return the hash of all files and counts of losses."""
     each, size = math.prod(files.shape), files.shape[-1]
 
-    def decode(place: int) -> tuple[str, tuple[str, ...]] | DataError:
+    def decode(index: int) -> tuple[str, tuple[str, ...]] | DataError:
         try:
-            image, sha256 = image_in(files.paths[place], size, files.color)
+            image, sha256 = image_in(files.paths[index], size, files.color)
         except DataError as error:
             return error
-        pixels[place * each : (place + 1) * each] = image.planes
+        pixels[index * each : (index + 1) * each] = image.planes
         return sha256, image.losses
 
     digest, losses, wrong = hashlib.sha256(), Counter[str](), dict[Path, DataError]()
@@ -127,8 +127,8 @@ def _refusal(files: ImageFiles, wrong: Mapping[Path, DataError]) -> DataError:
 def hash_of(files: ImageFiles, advance: Callable[[int], object]) -> str:
     """The hash that `decode_into` gives, from the files alone."""
 
-    def hashed(place: int) -> str:
-        return hashlib.sha256(read(files.paths[place])).hexdigest()
+    def hashed(index: int) -> str:
+        return hashlib.sha256(read(files.paths[index])).hexdigest()
 
     digest = hashlib.sha256()
     for path, sha256 in zip(files.paths, _in_threads(hashed, len(files.paths)), strict=True):

@@ -37,7 +37,7 @@ def whole(rows: Tensor) -> Tensor:
     """Tokens as int64, of those that are stored as bytes, the lowest first."""
     if rows.ndim == 1:
         return rows.to(engine.int64)
-    columns = [rows[:, place].to(engine.int64) for place in range(rows.shape[1])]
+    columns = [rows[:, column].to(engine.int64) for column in range(rows.shape[1])]
     return sum((c * 256**k for k, c in enumerate(columns[1:], 1)), columns[0])
 
 
@@ -46,7 +46,7 @@ class Shard:
     """A file among others.
 
     Attributes:
-        start: the place of its first token in the tensor of all.
+        start: the index of its first token in the tensor of all.
         count: its tokens.
     """
 
@@ -182,11 +182,11 @@ class TokenWindows:
             raise self._foreign(start + at, values[at])
         return tokens
 
-    def _foreign(self, place: int, value: int) -> DataError:
-        number = bisect_right([shard.start for shard in self.shards], place) - 1
+    def _foreign(self, index: int, value: int) -> DataError:
+        number = bisect_right([shard.start for shard in self.shards], index) - 1
         shard = self.shards[number]
         return DataError(
-            f"{path_text(shard.path)}: token {place - shard.start} is {value % (1 << 32)}, "
+            f"{path_text(shard.path)}: token {index - shard.start} is {value % (1 << 32)}, "
             f"expected 0 to {self.vocab - 1}",
             code="E305",
             notes=("set data.vocab, data.type and data.header as the file was written",),

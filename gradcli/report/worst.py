@@ -49,7 +49,7 @@ def worst(evaluation: Mapping[str, Any], tensors: Mapping[str, RawTensor]) -> Wo
     task = evaluation.get("task")
     images = _images(evaluation, tensors, task)
     samples = []
-    for place, entry in enumerate(entries):
+    for position, entry in enumerate(entries):
         row = mapping(entry.get("row"))
         certainty = number(entry.get("certainty"))
         truth, guess = (_answer(evaluation, task, entry.get(key)) for key in ("truth", "guess"))
@@ -61,7 +61,7 @@ def worst(evaluation: Mapping[str, Any], tensors: Mapping[str, RawTensor]) -> Wo
                 guess=guess,
                 certainty="" if certainty is None else percent(certainty),
                 wrong=truth != guess,
-                images=[(name, rows[place]) for name, rows in images if place < len(rows)],
+                images=[(name, rows[position]) for name, rows in images if position < len(rows)],
                 row=[_cell(row.get(name)) for name in columns] if row else [],
             )
         )

@@ -33,9 +33,9 @@ class Order:
 
     def alike(self, step: int) -> int:
         """How many steps after this one have batches of one size in one epoch."""
-        place = step % self._per_epoch
+        within = step % self._per_epoch
         whole = min(self._per_epoch, self._samples // self._batch)
-        return whole - place if place < whole else 1
+        return whole - within if within < whole else 1
 
     def samples(self, step: int, count: int) -> Tensor:
         """The indices of the samples of the next `count` steps, all alike: (count, batch)."""
@@ -44,10 +44,10 @@ class Order:
 
     def rows(self, step: int, count: int) -> Tensor:
         """The samples, or drawings of them, of the next `count` steps, all alike."""
-        epoch, place = divmod(step, self._per_epoch)
+        epoch, within = divmod(step, self._per_epoch)
         if self._epoch is None or self._epoch[0] != epoch:
             self._epoch = (epoch, self._drawing(self._seed, epoch, self._samples))
-        first = place * self._batch
+        first = within * self._batch
         last = min(first + count * self._batch, self._samples)
         return self._epoch[1][first:last].reshape(count, -1)
 

@@ -34,7 +34,7 @@ def folder_hash(
     inode and device of each file are those of a hash that is known.
     """
     listing, youngest = listing_of(folder, paths)
-    book = notes.place(folder, cache, "folder-")
+    book = notes.note_path(folder, cache, "folder-")
     sha256 = None if identity.verify_data else notes.read(book).get(listing)
     if isinstance(sha256, str):
         return sha256

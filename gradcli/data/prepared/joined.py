@@ -37,24 +37,24 @@ def map_joined(files: Sequence[tuple[Path, FileIdentity]], dtype: DType) -> Tens
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
     view = MappedMemory(-1, starts[-1], flags=flags, prot=mmap.PROT_READ)
     address = cpu.address(cpu.borrow(view))
-    places = [FileSlice(p, i, at, i.size) for at, (p, i) in zip(starts, files, strict=False)]
-    for place in places:
-        _overlay(place, address + place.start)
-    register(view, places)
+    file_slices = [FileSlice(p, i, at, i.size) for at, (p, i) in zip(starts, files, strict=False)]
+    for file_slice in file_slices:
+        _overlay(file_slice, address + file_slice.start)
+    register(view, file_slices)
     return engine.frombuffer(view, dtype=dtype)
 
 
-def _overlay(place: FileSlice, address: int) -> None:
+def _overlay(file_slice: FileSlice, address: int) -> None:
     """Map a file at an address that is ours."""
     call = ctypes.CDLL(None, use_errno=True).mmap
     call.restype = ctypes.c_void_p
     call.argtypes = (ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long)
-    handle, flags = open_file(place.path), mmap.MAP_SHARED | _FIXED
+    handle, flags = open_file(file_slice.path), mmap.MAP_SHARED | _FIXED
     try:
-        identity_of(handle, place.path, place.identity)
-        mapped = call(address, place.length, mmap.PROT_READ, flags, handle, 0)
+        identity_of(handle, file_slice.path, file_slice.identity)
+        mapped = call(address, file_slice.length, mmap.PROT_READ, flags, handle, 0)
     finally:
         os.close(handle)
     if mapped in (None, _FAILED):
         reason = os.strerror(ctypes.get_errno())
-        raise DataError(f"'{path_text(place.path)}' cannot be mapped: {reason}")
+        raise DataError(f"'{path_text(file_slice.path)}' cannot be mapped: {reason}")

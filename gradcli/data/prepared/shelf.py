@@ -147,7 +147,7 @@ def _remove(path: Path) -> None:
     with contextlib.suppress(FileNotFoundError):
         (path / FACTS).unlink()
     with contextlib.suppress(FileNotFoundError):
-        notes.place(path, path.parent).unlink()
+        notes.note_path(path, path.parent).unlink()
     with contextlib.suppress(FileNotFoundError):
         shutil.rmtree(path)
 
