@@ -154,7 +154,7 @@ WAITING_CASE = Case(
     "{} JPEG files under a convolution",
     *(10_000, 30, 9000, "PIL"),
     "gradcli: 1\ndata: {name: image_folder, dir: pictures, size: 64}\n"
-    "model: [conv: {out: 16, kernel: 3}, relu, maxpool: 2, flatten, linear: $data.classes]\n"
+    "model: [conv: {out: 16, kernel: 3}, relu, max_pool: 2, flatten, linear: $data.classes]\n"
     "loss: cross_entropy\noptim: {name: sgd, lr: 0.001}\ntrain: {steps: 50, batch: 100}\n",
     _pictures,
 )

@@ -17,7 +17,7 @@ from benchmarks.gpu_jobs import CONFIGS, QUICKER, job_of
 from benchmarks.race import Say
 from gradcli import engine
 from gradcli.bench import launches
-from gradcli.bench.step import Steps
+from gradcli.bench.step import TrainingSteps
 from gradcli.devices import kind_of
 from gradcli.engine import Tensor
 from gradcli.engine.device.gpu.device import GPU
@@ -95,7 +95,9 @@ def _replayed(gpu: GPU, name: str, quick: bool) -> dict[str, Any]:
     steps = 4 if quick else STEPS
     overrides = QUICKER[name] if quick else ()
     jobs = {captured: job_of(CONFIGS[name], overrides).to(gpu.name) for captured in (False, True)}
-    steps_by_way = {captured: Steps(job, captured=captured) for captured, job in jobs.items()}
+    steps_by_way = {
+        captured: TrainingSteps(job, captured=captured) for captured, job in jobs.items()
+    }
     losses = {captured: [s.run(1) for _ in range(steps)] for captured, s in steps_by_way.items()}
     result = {
         "steps": steps,

@@ -13,7 +13,7 @@ from benchmarks.gpu_torch import Peer
 from benchmarks.medians import furthest
 from benchmarks.race import Say
 from gradcli.bench.compare_torch import Rival
-from gradcli.bench.step import Steps, batch_size
+from gradcli.bench.step import TrainingSteps, batch_size
 from gradcli.bench.timing import once
 from gradcli.engine.device.gpu.device import GPU
 from gradcli.train.job import Job
@@ -92,7 +92,7 @@ def _makers(
 
     def ours(captured: bool, more: tuple[str, ...] = ()) -> Trained:
         there = job_of(CONFIGS[name], (*overrides, *more)).to(gpu.name)
-        return Steps(there, captured=captured)
+        return TrainingSteps(there, captured=captured)
 
     def theirs(there: Peer, compiled: bool, half: bool) -> Trained:
         return Rival(there.torch, job, start, compiled=compiled, device=there.device, half=half)
@@ -156,7 +156,7 @@ def losses(gpu: GPU, name: str, quick: bool, say: Say) -> dict[str, Any]:
     series = {}
     try:
         for device in ("cpu", gpu.name):
-            training = Steps(job_of(CONFIGS[name], overrides).to(device), captured=True)
+            training = TrainingSteps(job_of(CONFIGS[name], overrides).to(device), captured=True)
             series[device] = [training.run(1) for _ in range(steps)]
     except Exception as error:  # as above
         return {"missing": f"{type(error).__name__}: {error}"[:300]}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
+from warnings import warn
 
 from gradcli.dataclass import dataclass
 
 
 @dataclass(frozen=True)
-class Place:
+class Location:
     """Where in a text an error lies: file (or the override's text), line and column from 1."""
 
     file: str
@@ -22,12 +23,12 @@ class Place:
 
 
 class GradcliError(Exception):
-    """One clear sentence, with a place and a cure where there is one.
+    """One clear sentence, with a location and a cure where there is one.
 
     Attributes:
         code: stable name of the kind of error, shown as `error[E103]`.
         exit_code: what the command line returns.
-        place: where the mistake stands, if in a text.
+        location: where the mistake stands, if in a text.
         caret: short remark written beside the caret.
         notes: further lines; each is something to read or to type.
         of_earlier_op: the sentence names an op that was called before the one that raises it.
@@ -44,16 +45,22 @@ class GradcliError(Exception):
         message: str,
         *,
         code: str | None = None,
-        place: Place | None = None,
+        location: Location | None = None,
         caret: str = "",
         notes: tuple[str, ...] = (),
     ) -> None:
         super().__init__(message)
         self.message = message
         self.code = code or type(self).code
-        self.place = place
+        self.location = location
         self.caret = caret
         self.notes = notes
+
+    @property
+    def place(self) -> Location | None:
+        """The old name of `location`."""
+        warn("GradcliError.place is now location", DeprecationWarning, stacklevel=2)
+        return self.location
 
 
 E = TypeVar("E", bound=GradcliError)
@@ -207,3 +214,11 @@ class Interrupted(GradcliError):  # noqa: N818 -- not an error: the run can be c
 
     on_all_ranks = True
     code, exit_code = "E130", 130
+
+
+def __getattr__(name: str) -> Any:
+    """The old name of `Location`."""
+    if name == "Place":
+        warn("gradcli.errors.Place is now Location", DeprecationWarning, stacklevel=2)
+        return Location
+    raise AttributeError(f"module 'gradcli.errors' has no attribute '{name}'")

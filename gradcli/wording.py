@@ -34,7 +34,7 @@ def _plural(noun: str) -> str:
     return noun + "s"
 
 
-def listed(names: Iterable[str], most: int = MANY, joint: str = ", ") -> str:
+def join_words(names: Iterable[str], most: int = MANY, joint: str = ", ") -> str:
     """The names with commas between them, and `...` where there are more than `most`."""
     first = list(names)
     return joint.join([*first[:most], "..."] if len(first) > most else first)

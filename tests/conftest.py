@@ -50,7 +50,7 @@ class Curious(nn.Module):
 def fake_source() -> type:
     """A dataset whose facts stand in the config: images, a row of numbers, text or a regression."""
     from gradcli import engine
-    from gradcli.data import Facts, LoadedData, Split
+    from gradcli.data import DataSpec, LoadedData, Split
     from gradcli.data.samples import Windows, outlined
 
     @dataclass(frozen=True)
@@ -64,10 +64,10 @@ def fake_source() -> type:
         def locate(self, root: Path) -> Fake:
             return self
 
-        def facts(self) -> Facts:
+        def facts(self) -> DataSpec:
             shape = {"image": (1, 28, 28), "text": (8,)}.get(self.kind, (self.features,))
             sizes = {"train": self.train, "val": self.val, "test": 20}
-            return Facts(
+            return DataSpec(
                 input=shape,
                 input_kind="index" if self.kind == "text" else "float",
                 target={"text": (8,), "values": (1,)}.get(self.kind, ()),
@@ -77,7 +77,7 @@ def fake_source() -> type:
                 sizes={split: size for split, size in sizes.items() if size},
             )
 
-        def outline(self, facts: Facts) -> Mapping[str, Split]:
+        def outline(self, facts: DataSpec) -> Mapping[str, Split]:
             if self.kind == "text":
                 with engine.device("meta"):
                     tokens = engine.empty(8 * max(facts.sizes.values()) + 1, dtype=engine.int32)

@@ -10,7 +10,7 @@ SHORT_WAYS = (
     "computed",
     "mapped",
     "multiplied",
-    "picked",
+    "pick",
 )  # they make a result where they run the kernel
 
 

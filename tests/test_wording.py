@@ -12,7 +12,7 @@ import pytest
 
 import gradcli
 from gradcli.data.folder import _notes
-from gradcli.wording import listed, quantity, verb
+from gradcli.wording import join_words, quantity, verb
 
 SOURCES = Path(gradcli.__file__).parent
 # Verbs that end like plurals; the value before them is a name, not a number.
@@ -148,10 +148,10 @@ def test_a_verb_agrees_with_its_number() -> None:
 
 
 def test_a_list_that_is_cut_says_so() -> None:
-    assert listed("abc", 3) == "a, b, c"
-    assert listed("abcd", 3) == "a, b, c, ..."
-    assert listed("abcd", 2, " or ") == "a or b or ..."
-    assert listed(()) == ""
+    assert join_words("abc", 3) == "a, b, c"
+    assert join_words("abcd", 3) == "a, b, c, ..."
+    assert join_words("abcd", 2, " or ") == "a or b or ..."
+    assert join_words(()) == ""
 
 
 @pytest.mark.parametrize(

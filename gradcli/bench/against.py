@@ -21,7 +21,7 @@ FOREIGN = "torch"
 
 
 @dataclass(frozen=True)
-class Figure:
+class TimeComparison:
     """One median in milliseconds, then and now."""
 
     name: str
@@ -85,7 +85,9 @@ def same_conditions(path: Path, earlier: Mapping[str, Any], now: Mapping[str, An
             )
 
 
-def compared(path: Path, earlier: Mapping[str, Any], now: Mapping[str, Any]) -> list[Figure]:
+def compared(
+    path: Path, earlier: Mapping[str, Any], now: Mapping[str, Any]
+) -> list[TimeComparison]:
     """What both have measured, by name: the steps of a config, or the kernels."""
     figures = _pairs(_totals, earlier, now)
     if not figures:
@@ -97,12 +99,14 @@ def compared(path: Path, earlier: Mapping[str, Any], now: Mapping[str, Any]) -> 
     return figures
 
 
-def layers(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> list[Figure]:
+def layers(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> list[TimeComparison]:
     """The layers of a config in both; they explain, they are no thresholds."""
     return _pairs(_by_layer, earlier, now)
 
 
-def check(path: Path, figures: list[Figure], inside: list[Figure], tolerance: float) -> None:
+def check(
+    path: Path, figures: list[TimeComparison], inside: list[TimeComparison], tolerance: float
+) -> None:
     """Raise when a figure is slower than before by more than `tolerance` percent."""
     slower = [figure for figure in figures if figure.percent > tolerance]
     if not slower:
@@ -120,9 +124,9 @@ def _pairs(
     read_from: Callable[[Mapping[str, Any]], dict[str, float]],
     earlier: Mapping[str, Any],
     now: Mapping[str, Any],
-) -> list[Figure]:
+) -> list[TimeComparison]:
     before, after = read_from(earlier), read_from(now)
-    return [Figure(name, before[name], after[name]) for name in after if name in before]
+    return [TimeComparison(name, before[name], after[name]) for name in after if name in before]
 
 
 def _totals(measurement: Mapping[str, Any]) -> dict[str, float]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gradcli.bench import rates
-from gradcli.bench.layers import ELSEWHERE
+from gradcli.bench.layers import THE_REST
 
 if TYPE_CHECKING:
     from gradcli.bench.calls import Parts, Timed
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 def by_layer(parts: Parts, ceilings: Ceilings) -> list[dict[str, Any]]:
     """One row for each layer or other part of the step that has calls, in the step's order."""
-    timed: dict[str, list[Timed]] = {owner: [] for owner in [*parts.owners, ELSEWHERE.owner]}
+    timed: dict[str, list[Timed]] = {owner: [] for owner in [*parts.owners, THE_REST.owner]}
     for call in parts.calls:
-        timed[call.turn.owner].append(call)
+        timed[call.scope.owner].append(call)
     return [_layer(owner, mine, ceilings) for owner, mine in timed.items() if mine]
 
 
 def _layer(owner: str, timed: Sequence[Timed], ceilings: Ceilings) -> dict[str, Any]:
-    back = _seconds(call for call in timed if call.turn.backward)
+    back = _seconds(call for call in timed if call.scope.backward)
     return {
         "name": owner,
         "calls": len(timed),
@@ -56,7 +56,7 @@ def _call(call: Timed, ceilings: Ceilings) -> dict[str, Any]:
     return {
         "kernel": call.title,
         "shapes": call.shapes,
-        "layer": call.turn.owner,
-        "backward": call.turn.backward,
+        "layer": call.scope.owner,
+        "backward": call.scope.backward,
         **figures,
     }

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field
 
 from gradcli.bench import counting, timing
-from gradcli.bench.layers import ELSEWHERE, Turn, Turns
+from gradcli.bench.layers import THE_REST, Scope, Scopes
 from gradcli.dataclass import dataclass
 from gradcli.engine import recording
 from gradcli.engine.array import Array
@@ -20,20 +20,20 @@ from gradcli.engine.program.replay import Program
 
 @dataclass
 class Owned(Recording):
-    """A recording that also notes the turn of each call."""
+    """A recording that also notes the scope of each call."""
 
-    turns: Turns = field(default_factory=Turns)
-    owners: list[Turn] = field(default_factory=list)
+    scopes: Scopes = field(default_factory=Scopes)
+    owners: list[Scope] = field(default_factory=list)
 
     def call(
         self, kernel: str, arrays: Sequence[Array], sizes: Sequence[int], options: Sequence[float]
     ) -> None:
         """Write a call down, and who made it."""
         super().call(kernel, arrays, sizes, options)
-        self.owners.append(self.turns.now)
+        self.owners.append(self.scopes.now)
 
 
-class Origins:
+class CallOwners:
     """Whose the calls of a program are.
 
     A pass may have put several calls into one. It then writes what the last of them wrote, and
@@ -41,19 +41,19 @@ class Origins:
     """
 
     def __init__(self, recorded: Owned) -> None:
-        self._by_trace: dict[object, list[tuple[tuple[int, int], Turn]]] = {}
-        self._by_outputs: dict[object, Turn] = {}
-        for call, turn in zip(recorded.calls, recorded.owners, strict=True):
-            self._by_outputs[_outputs_key(call)] = turn
+        self._by_trace: dict[object, list[tuple[tuple[int, int], Scope]]] = {}
+        self._by_outputs: dict[object, Scope] = {}
+        for call, scope in zip(recorded.calls, recorded.owners, strict=True):
+            self._by_outputs[_outputs_key(call)] = scope
             for key in _traces(call):
-                self._by_trace.setdefault(key, []).append((counting.work(call), turn))
+                self._by_trace.setdefault(key, []).append((counting.work(call), scope))
 
-    def owner(self, call: Call) -> Turn:
-        """The turn that a call of the program belongs to."""
+    def owner(self, call: Call) -> Scope:
+        """The scope that a call of the program belongs to."""
         if _outputs_key(call) in self._by_outputs:  # still the call that was recorded
             return self._by_outputs[_outputs_key(call)]
         pairs = [pair for key in _traces(call) for pair in self._by_trace.get(key, ())]
-        return max(pairs, key=lambda pair: pair[0])[1] if pairs else ELSEWHERE
+        return max(pairs, key=lambda pair: pair[0])[1] if pairs else THE_REST
 
 
 def _outputs_key(call: Call) -> object:
@@ -73,7 +73,7 @@ class Timed:
     """A call, whose it is, its median time, and how much work it is."""
 
     call: Call
-    turn: Turn
+    scope: Scope
     seconds: float
     flops: int
     nbytes: int
@@ -114,19 +114,19 @@ class Parts:
     arena: int
 
 
-def measure(step: Callable[[], object], turns: Turns, times: int) -> Parts:
+def measure(step: Callable[[], object], scopes: Scopes, times: int) -> Parts:
     """Record a step, and time each call of the program that it becomes.
 
     The calls run one by one in the order in which the captured step begins them, `times` times
     over, so that each finds in the caches what those before it left there.
     """
-    recorded = Owned(turns=turns)
+    recorded = Owned(scopes=scopes)
     with recording.to(recorded):
         result = step()
     recorded.close()  # the result is still alive, so it counts as used
     del result
     program = Program(optimized(recorded.calls, tuple(PASSES)), recorded)
-    origins = Origins(recorded)
+    origins = CallOwners(recorded)
     alone = program.singly()
     seconds: dict[int, list[float]] = {number: [] for number in _order(program)}
     for _ in range(1 + times):
@@ -136,7 +136,7 @@ def measure(step: Callable[[], object], turns: Turns, times: int) -> Parts:
     for number, call in enumerate(program.calls):
         median = statistics.median(seconds[number][1:])
         timed.append(Timed(call, origins.owner(call), median, *counting.work(call)))
-    owners = list(dict.fromkeys(turn.owner for turn in recorded.owners))
+    owners = list(dict.fromkeys(scope.owner for scope in recorded.owners))
     return Parts(timed, owners, len(recorded.calls), program.waves, program.arena_bytes)
 
 

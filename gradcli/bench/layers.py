@@ -1,6 +1,6 @@
 """The layer of the model that a kernel call belongs to, in the forward and the backward pass.
 
-While a step is recorded, hooks of each layer report its turn. Nodes and turns take their numbers
+While a step is recorded, hooks of each layer report its scope. Nodes and scopes take their numbers
 from one counter, so each node of the loss's graph learns in which layer it was built; a call of the
 backward pass belongs to the layer of the node that made it.
 """
@@ -22,58 +22,58 @@ if TYPE_CHECKING:
     from gradcli.train.job import Job
 
 
-class Turn(NamedTuple):
+class Scope(NamedTuple):
     """What a call belongs to: a layer or another part of the step, forward or backward."""
 
     owner: str
     backward: bool = False
 
 
-ELSEWHERE = Turn("the rest")
+THE_REST = Scope("the rest")
 
 
-class Turns:
-    """The current turn, and the turn in which each node was built, by the numbers of nodes."""
+class Scopes:
+    """The current scope, and the scope in which each node was built, by the numbers of nodes."""
 
     def __init__(self) -> None:
-        self.now = ELSEWHERE
-        self._before: list[Turn] = []
+        self.now = THE_REST
+        self._before: list[Scope] = []
         self._numbers: list[int] = []
-        self._owners: list[Turn] = []
+        self._owners: list[Scope] = []
 
     @contextmanager
-    def of(self, turn: Turn) -> Iterator[None]:
-        """Make a turn current inside a `with` block."""
-        self.begin(turn)
+    def of(self, scope: Scope) -> Iterator[None]:
+        """Make a scope current inside a `with` block."""
+        self.begin(scope)
         try:
             yield
         finally:
             self.end()
 
-    def begin(self, turn: Turn) -> None:
-        """Make a turn current until `end`."""
+    def begin(self, scope: Scope) -> None:
+        """Make a scope current until `end`."""
         self._before.append(self.now)
-        self._change(turn)
+        self._change(scope)
 
     def end(self) -> None:
-        """Return to the turn before."""
+        """Return to the scope before."""
         self._change(self._before.pop())
 
-    def _change(self, turn: Turn) -> None:
-        self.now = turn
+    def _change(self, scope: Scope) -> None:
+        self.now = scope
         self._numbers.append(now())
-        self._owners.append(turn)
+        self._owners.append(scope)
 
-    def of_node(self, node: Node) -> Turn:
-        """The turn in which the node was built."""
+    def of_node(self, node: Node) -> Scope:
+        """The scope in which the node was built."""
         at = bisect_right(self._numbers, node.number) - 1
-        return self._owners[at] if at >= 0 else ELSEWHERE
+        return self._owners[at] if at >= 0 else THE_REST
 
-    def calling(self, turn: Turn, function: Callable[..., object]) -> Callable[..., Any]:
-        """The function, which runs in this turn."""
+    def calling(self, scope: Scope, function: Callable[..., object]) -> Callable[..., Any]:
+        """The function, which runs in this scope."""
 
         def run(*arguments: object, **keywords: object) -> Any:
-            with self.of(turn):
+            with self.of(scope):
                 return function(*arguments, **keywords)
 
         return run
@@ -91,42 +91,42 @@ def owners(
 
 
 @contextmanager
-def watched(job: Job, plan: Sequence[PlannedLayer], turns: Turns) -> Iterator[Job]:
-    """The job with layers and a loss that report their turns inside the `with` block."""
+def watched(job: Job, plan: Sequence[PlannedLayer], scopes: Scopes) -> Iterator[Job]:
+    """The job with layers and a loss that report their scopes inside the `with` block."""
     with ExitStack() as handles:
         for title, module in owners(plan, list(job.model.children())):
-            for handle in _marks(module, Turn(title), turns):
+            for handle in _marks(module, Scope(title), scopes):
                 handles.callback(handle.remove)
-        yield replace(job, loss=_marking(job.loss, turns))
+        yield replace(job, loss=_marking(job.loss, scopes))
 
 
-def _marks(module: nn.Module, turn: Turn, turns: Turns) -> Iterator[RemovableHandle]:
+def _marks(module: nn.Module, scope: Scope, scopes: Scopes) -> Iterator[RemovableHandle]:
     """Hooks around the module's forward."""
-    yield module.register_forward_pre_hook(lambda module, args: turns.begin(turn))
-    yield module.register_forward_hook(lambda module, args, output: turns.end())
+    yield module.register_forward_pre_hook(lambda module, args: scopes.begin(scope))
+    yield module.register_forward_hook(lambda module, args, output: scopes.end())
 
 
 def _marking(
-    loss: Callable[[Tensor, Tensor], Tensor], turns: Turns
+    loss: Callable[[Tensor, Tensor], Tensor], scopes: Scopes
 ) -> Callable[[Tensor, Tensor], Tensor]:
-    """The loss; each node of its graph reports its turn in the backward pass."""
+    """The loss; each node of its graph reports its scope in the backward pass."""
 
     def call(outputs: Tensor, targets: Tensor) -> Tensor:
-        with turns.of(Turn("loss")):
+        with scopes.of(Scope("loss")):
             result = loss(outputs, targets)
         for node in graph(result):
-            node.rule = _MarkedRule(node.rule, turns, turns.of_node(node)._replace(backward=True))
+            node.rule = _MarkedRule(node.rule, scopes, scopes.of_node(node)._replace(backward=True))
         return result
 
     return call
 
 
 class _MarkedRule:
-    """A node's rule that runs in a given turn."""
+    """A node's rule that runs in a given scope."""
 
-    def __init__(self, rule: Rule, turns: Turns, turn: Turn) -> None:
+    def __init__(self, rule: Rule, scopes: Scopes, scope: Scope) -> None:
         self.name = rule.name
-        self.backward: Callable[[Gradients, Any], Gradients] = turns.calling(turn, rule.backward)
+        self.backward: Callable[[Gradients, Any], Gradients] = scopes.calling(scope, rule.backward)
         self.backward_create_graph = rule.backward_create_graph
 
 

@@ -15,11 +15,11 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from gradcli.bench.step import Steps, batch_size
+from gradcli.bench.step import TrainingSteps, batch_size
 from gradcli.config.build import build
 from gradcli.data.hashes import so_far
 from gradcli.train.baseline import baseline_of
-from gradcli.train.checkpoint import Meta
+from gradcli.train.checkpoint import CheckpointMeta
 from gradcli.train.close_look import CloseLook
 from gradcli.train.directory import RunDirectory, create
 from gradcli.train.elsewhere import SilentReporter
@@ -92,7 +92,7 @@ class _Paced:
     """
 
     def __init__(self, job: Job, logged: int, directory: RunDirectory) -> None:
-        steps = Steps(job, captured=job.settings.capture)
+        steps = TrainingSteps(job, captured=job.settings.capture)
         learning = _seconds(lambda: steps.run(LEARNING))
         self.each = _seconds(lambda: steps.run(REPLAYS)) / REPLAYS
         self.learning = max(0.0, learning - LEARNING * self.each)
@@ -163,7 +163,7 @@ def _baseline(job: Job) -> float:
 
 def _saving(job: Job, directory: RunDirectory) -> float:
     """Seconds of saving a checkpoint and of all that is written down around it."""
-    meta = Meta(
+    meta = CheckpointMeta(
         step=0,
         epoch=0,
         seed=job.settings.seed,

@@ -10,7 +10,7 @@ from gradcli.bench import breakdown, kernels, memory, step, timing
 from gradcli.bench.against import FORMAT
 from gradcli.bench.ceilings import Meter
 from gradcli.bench.compare_torch import Rivals
-from gradcli.bench.step import Steps
+from gradcli.bench.step import TrainingSteps
 from gradcli.engine.device import cpu
 from gradcli.engine.device.gpu import opened
 from gradcli.errors import CaptureError
@@ -88,7 +88,7 @@ def of_config(
     """The training step of a config: as a whole, and on the CPU by layer and by call."""
     start = {name: tensor.clone() for name, tensor in job.model.state_dict().items()}
     gpu, job = opened.device(device), job.to(device)
-    eager, captured = Steps(job, captured=False), Steps(job, captured=True)
+    eager, captured = TrainingSteps(job, captured=False), TrainingSteps(job, captured=True)
     first_loss = eager.run(1)
     contenders: dict[str, timing.Run] = {"eager": eager.run}
     if job.settings.capture:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli import engine
 from gradcli.bench import counting, layers
-from gradcli.bench.calls import Origins, Owned
-from gradcli.bench.layers import Turn, Turns
+from gradcli.bench.calls import CallOwners, Owned
+from gradcli.bench.layers import Scope, Scopes
 from gradcli.bench.step import MarkedStep
 from gradcli.config.build import job_of
 from gradcli.config.rehearsal import imagined_data, rehearse, undisturbed
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Work:
+class PartCost:
     """What a layer or another part of a step does.
 
     Attributes:
@@ -53,7 +53,7 @@ class Work:
     bytes_backward: int = 0
     kept: int = 0
 
-    def add(self, work: Work) -> None:
+    def add(self, work: PartCost) -> None:
         """Add the work of another to this."""
         for name, value in asdict(work).items():
             setattr(self, name, getattr(self, name) + value)
@@ -69,21 +69,21 @@ class _OwnedRehearsal(Owned, Rehearsal):
         return buffer is not None and buffer.internal
 
 
-def layer_work(config: Config) -> dict[str, Work]:
+def layer_work(config: Config) -> dict[str, PartCost]:
     """The work of each layer and other part of a captured step, by its title.
 
     Raises:
         CaptureError, DeviceError: the step looks at numbers.
     """
-    turns = Turns()
-    recorded = _OwnedRehearsal(turns=turns)
-    works: dict[str, Work] = {}
+    scopes = Scopes()
+    recorded = _OwnedRehearsal(scopes=scopes)
+    works: dict[str, PartCost] = {}
     with undisturbed():
         with engine.device("meta"):
             job = job_of(config, imagined_data(config))
-        with layers.watched(job, config.model, turns) as watched:
-            loss = _counting(watched.loss, turns, recorded, works)
-            step = MarkedStep(replace(watched, loss=loss), job.dataset.splits["train"], turns)
+        with layers.watched(job, config.model, scopes) as watched:
+            loss = _counting(watched.loss, scopes, recorded, works)
+            step = MarkedStep(replace(watched, loss=loss), job.dataset.splits["train"], scopes)
             with engine.device("meta"):
                 size = min(config.train.batch, job.dataset.splits["train"].size)
                 indices = engine.empty(size, dtype=engine.int64)
@@ -93,26 +93,26 @@ def layer_work(config: Config) -> dict[str, Work]:
         recorded.close()
         del result
         calls = optimized(recorded.calls, tuple(PASSES))
-    origins = Origins(recorded)
+    origins = CallOwners(recorded)
     for call in calls:
         _count(call, origins.owner(call), works)
     return works
 
 
-def _count(call: Call, turn: Turn, works: dict[str, Work]) -> None:
+def _count(call: Call, turn: Scope, works: dict[str, PartCost]) -> None:
     flops, nbytes = counting.work(call) if call.kernel else (0, 0)
-    work = works.setdefault(turn.owner, Work())
+    work = works.setdefault(turn.owner, PartCost())
     if turn.backward:
-        work.add(Work(flops_backward=flops, bytes_backward=nbytes))
+        work.add(PartCost(flops_backward=flops, bytes_backward=nbytes))
     else:
-        work.add(Work(flops_forward=flops, bytes_forward=nbytes))
+        work.add(PartCost(flops_forward=flops, bytes_forward=nbytes))
 
 
 def _counting(
     loss: Callable[[Tensor, Tensor], Tensor],
-    turns: Turns,
+    scopes: Scopes,
     recorded: _OwnedRehearsal,
-    works: dict[str, Work],
+    works: dict[str, PartCost],
 ) -> Callable[[Tensor, Tensor], Tensor]:
     """The loss; what the nodes of its first graph keep is counted."""
     ids: set[int] = set()
@@ -121,7 +121,7 @@ def _counting(
         result = loss(outputs, targets)
         if not ids:
             for node in sorted(layers.graph(result), key=lambda node: node.number):
-                work = works.setdefault(turns.of_node(node).owner, Work())
+                work = works.setdefault(scopes.of_node(node).owner, PartCost())
                 for storage, _ in node.versions:
                     if id(storage) not in ids and recorded.is_made(storage):
                         ids.add(id(storage))
@@ -131,19 +131,19 @@ def _counting(
     return call
 
 
-def tree(plan: Sequence[PlannedLayer], works: Mapping[str, Work]) -> list[dict[str, Any]]:
+def tree(plan: Sequence[PlannedLayer], works: Mapping[str, PartCost]) -> list[dict[str, Any]]:
     """The layers, each with its work and that of all inside it, as plain values."""
     return [_branch(layer, works) for layer in plan]
 
 
-def _branch(layer: PlannedLayer, works: Mapping[str, Work]) -> dict[str, Any]:
-    work = Work()
+def _branch(layer: PlannedLayer, works: Mapping[str, PartCost]) -> dict[str, Any]:
+    work = PartCost()
     for deep in layer.flat():
-        work.add(works.get(f"{deep.index} {deep.title}", Work()))
+        work.add(works.get(f"{deep.index} {deep.title}", PartCost()))
     return {
         "index": layer.index,
         "title": layer.title,
-        "kind": layer.kind,
+        "kind": layer.spelling,
         "input": list(layer.input.shape),
         "output": list(layer.output.shape),
         "parameters": layer.parameters,
@@ -153,7 +153,7 @@ def _branch(layer: PlannedLayer, works: Mapping[str, Work]) -> dict[str, Any]:
     }
 
 
-def parts(plan: Sequence[PlannedLayer], works: Mapping[str, Work]) -> dict[str, Any]:
+def parts(plan: Sequence[PlannedLayer], works: Mapping[str, PartCost]) -> dict[str, Any]:
     """What a step does beside its layers: the batch, the loss, the optimizer."""
     titles = {f"{deep.index} {deep.title}" for layer in plan for deep in layer.flat()}
     return {name: asdict(work) for name, work in works.items() if name not in titles}

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gradcli.bench import calls, layers
-from gradcli.bench.layers import Turn, Turns
+from gradcli.bench.layers import Scope, Scopes
 from gradcli.train.order import Order
 from gradcli.train.step import OneStep, TrainingStep
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gradcli.engine.program.replay import Program
     from gradcli.train.job import Job
 
-BATCH, UPDATE = Turn("batch"), Turn("optimizer")
+BATCH, UPDATE = Scope("batch"), Scope("optimizer")
 
 
 def batch_size(job: Job) -> int:
@@ -35,7 +35,7 @@ def _order(job: Job) -> Order:
     return Order(job.settings.seed, batch, samples, samples // batch)
 
 
-class Steps:
+class TrainingSteps:
     """The steps of a job one after another, captured or not."""
 
     def __init__(self, job: Job, *, captured: bool) -> None:
@@ -82,28 +82,28 @@ class Steps:
 
 
 class MarkedStep(OneStep):
-    """A step that reports the turns of its batch and of its update of the weights."""
+    """A step that reports the scopes of its batch and of its update of the weights."""
 
-    def __init__(self, job: Job, split: Split, turns: Turns) -> None:
+    def __init__(self, job: Job, split: Split, scopes: Scopes) -> None:
         super().__init__(job, split)
-        self._turns = turns
+        self._scopes = scopes
 
     def batch(self, indices: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         """The samples, in the turn of the batch."""
-        with self._turns.of(BATCH):
+        with self._scopes.of(BATCH):
             return super().batch(indices, state)
 
     def update(self, decay: Tensor | None = None) -> None:
         """The change, in the turn of the optimizer."""
-        with self._turns.of(UPDATE):
+        with self._scopes.of(UPDATE):
             super().update(decay)
 
 
 def parts(job: Job, plan: Sequence[PlannedLayer], times: int) -> Parts:
     """The calls of the first step, each with its time and the turn it belongs to."""
-    turns = Turns()
+    scopes = Scopes()
     indices = _order(job).rows(0, 1)[0]
-    with layers.watched(job, plan, turns) as watched:
-        step = MarkedStep(watched, job.dataset.splits["train"], turns)
+    with layers.watched(job, plan, scopes) as watched:
+        step = MarkedStep(watched, job.dataset.splits["train"], scopes)
         inputs = [row[0] for row in step.inputs([1])]
-        return calls.measure(lambda: step(indices, *inputs), turns, times)
+        return calls.measure(lambda: step(indices, *inputs), scopes, times)

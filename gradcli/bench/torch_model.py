@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from gradcli.bench.torch_transformer import TRANSLATORS, tie
-from gradcli.config.modules import Parallel, Residual, States
+from gradcli.config.modules import Parallel, RecurrentStates, Residual
 from gradcli.devices import parsed
 from gradcli.engine import nn
 from gradcli.engine.nn.hooks import parts_of
@@ -127,7 +127,7 @@ def _plain(torch: Any, module: nn.Module) -> Any:
             notes=(f"translated: {', '.join(translations)}",),
         )
     arguments = _arguments(getattr(torch.nn, kind), module)
-    factory = _states(torch, kind, module.last) if isinstance(module, States) else None
+    factory = _states(torch, kind, module.last) if isinstance(module, RecurrentStates) else None
     return (factory or getattr(torch.nn, kind))(**arguments)
 
 
@@ -186,7 +186,7 @@ def _container(torch: Any, module: nn.Module) -> Any:
 def _residual(torch: Any, shortcut: bool) -> Any:
     """The class of x + layers(x); a shortcut is its last module."""
 
-    class Sum(torch.nn.Sequential):  # type: ignore[misc]
+    class TorchResidual(torch.nn.Sequential):  # type: ignore[misc]
         def __init__(self, *modules: Any) -> None:
             super().__init__(*(modules[:-1] if shortcut else modules))
             self.shortcut: Any = modules[-1] if shortcut else None
@@ -197,7 +197,7 @@ def _residual(torch: Any, shortcut: bool) -> Any:
                 output = output if module is self.shortcut else module(output)
             return (self.shortcut(input) if shortcut else input) + output
 
-    return Sum
+    return TorchResidual
 
 
 def _parallel(torch: Any, join: str, dim: int) -> Any:

@@ -15,7 +15,7 @@ def positions(torch: Any, ours: nn.Module, translate: Translate) -> Any:
     """A learnt row for each step, added to it."""
     del translate
 
-    class Rows(torch.nn.Module):  # type: ignore[misc]
+    class TorchPositions(torch.nn.Module):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
             self.weight = torch.nn.Parameter(torch.empty(ours.max_steps, ours.dim))
@@ -23,7 +23,7 @@ def positions(torch: Any, ours: nn.Module, translate: Translate) -> Any:
         def forward(self, input: Any) -> Any:
             return input + self.weight[: input.shape[1]]
 
-    return Rows()
+    return TorchPositions()
 
 
 def attention(torch: Any, ours: nn.Module, translate: Translate) -> Any:
@@ -97,7 +97,7 @@ def _capped(torch: Any, cap: float) -> Callable[..., Any]:
 def block(torch: Any, ours: nn.Module, translate: Translate) -> Any:
     """Attention and a small network, each with a norm and added to its input."""
 
-    class Layer(torch.nn.Module):  # type: ignore[misc]
+    class TorchBlock(torch.nn.Module):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
             for name in ("norm1", "attention", "norm2", "mlp", "dropout"):
@@ -111,7 +111,7 @@ def block(torch: Any, ours: nn.Module, translate: Translate) -> Any:
                     x = norm(x + self.dropout(part(x)))
             return x
 
-    return Layer()
+    return TorchBlock()
 
 
 def tie(theirs: Any, ours: nn.Module) -> None:
@@ -147,7 +147,7 @@ def lora_linear(torch: Any, ours: nn.Module, translate: Translate) -> Any:
     """A frozen matrix with a product of two thin ones beside it."""
     del translate
 
-    class Sum(torch.nn.Linear):  # type: ignore[misc]
+    class TorchLoRALinear(torch.nn.Linear):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__(ours.in_features, ours.out_features, ours.bias is not None)
             for parameter in self.parameters():
@@ -161,7 +161,7 @@ def lora_linear(torch: Any, ours: nn.Module, translate: Translate) -> Any:
                 inputs @ self.lora_A.T @ self.lora_B.T
             )
 
-    return Sum()
+    return TorchLoRALinear()
 
 
 TRANSLATORS: dict[str, Callable[[Any, nn.Module, Translate], Any]] = {

@@ -15,7 +15,7 @@ from gradcli.table import Column, lines
 from gradcli.wording import byte_size, quantity
 
 if TYPE_CHECKING:
-    from gradcli.report.comparison import Comparison, Pair, Side
+    from gradcli.report.comparison import Comparison, RunPair, Side
 
 # What text says of a figure; bytes are shown in their units.
 NAMES = {
@@ -118,7 +118,7 @@ def _show(comparison: Comparison) -> None:
     _show_figures(comparison.sides)
 
 
-def _show_pair(pair: Pair) -> None:
+def _show_pair(pair: RunPair) -> None:
     from gradcli.report.comparison import unequal_evaluation, verdict
 
     output.say(verdict(pair), "good" if pair.same_bits else None)
@@ -183,7 +183,7 @@ def _as_object(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def _pair_as_object(pair: Pair) -> dict[str, Any]:
+def _pair_as_object(pair: RunPair) -> dict[str, Any]:
     from gradcli.report.comparison import verdict
 
     common = pair.losses

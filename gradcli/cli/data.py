@@ -13,7 +13,7 @@ from gradcli.cli import completion, options, output
 from gradcli.cli.runs import age
 from gradcli.errors import ConfigError, DataError, ErrorGroup, GradcliError
 from gradcli.table import Column, lines
-from gradcli.wording import byte_size, listed, quantity
+from gradcli.wording import byte_size, join_words, quantity
 
 if TYPE_CHECKING:
     from gradcli.data.prepared.shelf import Shelved
@@ -204,7 +204,7 @@ def _show(sets: list[Shelved]) -> None:
             entry.state,
             byte_size(entry.size),
             f"{age((now - entry.last_use).total_seconds())} ago",
-            listed((Path(file).name for file in entry.files), 3) or entry.why or "-",
+            join_words((Path(file).name for file in entry.files), 3) or entry.why or "-",
         )
         for entry in sets
     ]

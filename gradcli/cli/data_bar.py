@@ -18,7 +18,7 @@ SHORT = 1.0  # seconds
 BYTES = ("byte", "bytes", "B")
 
 
-class Work:
+class WorkBar:
     """One piece of work from its first call to its last."""
 
     def __init__(self, what: str, total: int | None, unit: str) -> None:
@@ -58,14 +58,14 @@ class Work:
             output.say_aside(f"{self.what}: {amount(progress, self.unit)} in {seconds:.1f} s")
 
 
-_works: dict[str, Work] = {}
+_works: dict[str, WorkBar] = {}
 
 
 def watch(what: str, progress: int, total: int | None, unit: str) -> None:
     """Show the progress that data code reports; see data/prepared/progress.py."""
     work = _works.get(what)
     if work is None:
-        work = _works[what] = Work(what, total, unit)
+        work = _works[what] = WorkBar(what, total, unit)
         if progress == 0:
             return
     if progress in (total, watching.GIVEN_UP):

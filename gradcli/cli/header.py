@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Header:
+class TrainingHeader:
     """A job, and what computes it."""
 
     job: Job

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from gradcli.cli import output
 from gradcli.errors import GradcliError, RankError, say_once
-from gradcli.train.launcher import Launch, find_launch, is_first, join_ranks
+from gradcli.train.launcher import LauncherInfo, find_launch, is_first, join_ranks
 
 if TYPE_CHECKING:
     from gradcli.engine.distributed import Group
@@ -43,7 +43,7 @@ def begin(command: str | None, environment: Mapping[str, str] = os.environ) -> N
     _join(launch, environment)
 
 
-def _join(launch: Launch, environment: Mapping[str, str]) -> None:
+def _join(launch: LauncherInfo, environment: Mapping[str, str]) -> None:
     """The ranks of the launcher are the group from here on; of what goes well rank 0 speaks."""
     group = join_ranks(launch, environment)
     if group.rank > 0:

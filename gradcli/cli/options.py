@@ -47,7 +47,7 @@ class _NonEmptyPath(click.Path):
 path = _NonEmptyPath(path_type=Path)
 
 
-class Finite(click.FloatRange):
+class FiniteRange(click.FloatRange):
     """A number in a range; NaN is in none, and infinity is no number to compute with."""
 
     def convert(

@@ -20,7 +20,7 @@ from gradcli.errors import (
     ConfigError,
     GradcliError,
     Interrupted,
-    Place,
+    Location,
     ShapeError,
     Stopped,
     say_once,
@@ -281,13 +281,13 @@ def _with_carets(line: str, ink: Ink) -> str:
 
 def as_object(problem: GradcliError) -> dict[str, Any]:
     """An error as JSON has it; the same fields as the printed form."""
-    place = problem.place
+    location = problem.location
     return {
         "code": problem.code,
         "message": problem.message,
-        "file": place.file if place else None,
-        "line": place.line if place and place.line else None,
-        "column": place.column if place and place.line else None,
+        "file": location.file if location else None,
+        "line": location.line if location and location.line else None,
+        "column": location.column if location and location.line else None,
         "caret": problem.caret or None,
         "notes": list(problem.notes),
     }
@@ -306,13 +306,13 @@ def render(
         return wrap(printable(LONG_WORD.sub(r"\1...\2", line), encoding), columns, indent)
 
     lines = prose(f"{kind}[{problem.code}] {problem.message}", 2)
-    place = problem.place
+    location = problem.location
     margin = " "
-    if place:
-        lines += prose(f"  --> {place}", 6)
-        if place.text:
-            margin = " " * len(str(place.line))
-            lines += _source(place, printable(problem.caret, encoding), columns, encoding)
+    if location:
+        lines += prose(f"  --> {location}", 6)
+        if location.text:
+            margin = " " * len(str(location.line))
+            lines += _source(location, printable(problem.caret, encoding), columns, encoding)
         elif problem.caret:
             lines += prose(f"  {margin} {problem.caret}", 4)
     for note in problem.notes:
@@ -320,13 +320,13 @@ def render(
     return "\n".join(lines)
 
 
-def _source(place: Place, caret: str, columns: int | None, encoding: str) -> list[str]:
+def _source(location: Location, caret: str, columns: int | None, encoding: str) -> list[str]:
     """The source line, or the part of it that fits, and a caret at the mistake."""
-    margin = " " * len(str(place.line))
+    margin = " " * len(str(location.line))
     room = columns and max(columns - len(margin) - 3, 1)
-    part = window(place.text, place.column - 1, place.width, room, encoding)
+    part = window(location.text, location.column - 1, location.width, room, encoding)
     pointer = " " * part.start + "^" * part.size
-    lines = [f"{place.line} | {part.text}", f"{margin} | {pointer}"]
+    lines = [f"{location.line} | {part.text}", f"{margin} | {pointer}"]
     if not caret:
         return lines
     beside = part.start + part.size + 1 + cells(caret)

@@ -57,7 +57,7 @@ def _not_empty(
 @options.count("--tokens", "N", "Generate N tokens, such as characters.", 300)
 @click.option(
     "--temperature",
-    type=options.Finite(min=0),
+    type=options.FiniteRange(min=0),
     default=1.0,
     metavar="T",
     help="Lower is more conservative; 0 always picks the likeliest token.  [default: 1]",
@@ -65,13 +65,13 @@ def _not_empty(
 @options.count("--top-k", "K", "Sample from the K likeliest tokens.")
 @click.option(
     "--top-p",
-    type=options.Finite(min=0, max=1, min_open=True),
+    type=options.FiniteRange(min=0, max=1, min_open=True),
     metavar="P",
     help="Sample from the smallest set of tokens whose probabilities add up to P.",
 )
 @click.option(
     "--repetition-penalty",
-    type=options.Finite(min=0, min_open=True),
+    type=options.FiniteRange(min=0, min_open=True),
     default=1.0,
     metavar="R",
     help="Divide the logits of repeated tokens by R (multiply negative ones).  [default: 1]",
@@ -190,10 +190,10 @@ def _check_usage(ctx: click.Context, files: bool, prompt: bool) -> None:
 
 def _write_on(run: TrainedRun, prompt: str, how: Sampling, as_json: bool) -> None:
     """Print the prompt and its continuation; the first text appears as it is generated."""
-    from gradcli.train.generate import Texts, remark
+    from gradcli.train.generate import Texts, cache_note
 
     texts = Texts(run.job, prompt, how)
-    note = remark(run.job)
+    note = cache_note(run.job)
     if note:
         output.say_aside(note)
     began = time.perf_counter()

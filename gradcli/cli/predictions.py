@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradcli.cells import cells
-from gradcli.data.files import shown
+from gradcli.data.files import path_text
 from gradcli.errors import ConfigError, RunError
 from gradcli.table import Column, lines
 from gradcli.train.atomic import write_file
@@ -31,10 +31,10 @@ def line(record: Record, width: int | None = None) -> str:
 
     A row that is wider than a terminal of `width` is shortened.
     """
-    row = [shown(record["file"]), str(record["index"])]
+    row = [path_text(record["file"]), str(record["index"])]
     columns = [Column(0, "label", gap=0), Column(0)]
     for place, guess in enumerate(record.get("top", [])):
-        row += [shown(guess["label"]), f"{guess['probability']:.4f}"]
+        row += [path_text(guess["label"]), f"{guess['probability']:.4f}"]
         rank = 2 * place
         columns += [Column(0, "label", gap=2, rank=rank), Column(0, rank=rank and rank + 1)]
     for rank, value in enumerate(record.get("values", {}).values()):
@@ -90,19 +90,19 @@ def check_target(out: Path, overwrite: bool) -> None:
     """Refuse a file whose form is not known, or that would be lost."""
     if out.suffix.lower() not in FORMS:
         raise ConfigError(
-            f"--out {shown(out)}: the name must end in {' or '.join(FORMS)}; without --out the "
+            f"--out {path_text(out)}: the name must end in {' or '.join(FORMS)}; without --out the "
             "predictions are printed, with --json as one object"
         )
     if out.exists() and not (overwrite and out.is_file()):
         cure = "--overwrite replaces it" if out.is_file() else "it is no regular file"
-        raise ConfigError(f"--out {shown(out)}: there is such a file already; {cure}")
+        raise ConfigError(f"--out {path_text(out)}: there is such a file already; {cure}")
 
 
 def check_apart(out: Path | None, predictor: Predictor, files: Iterable[Path]) -> None:
     """Refuse to write over one of the files that are read."""
     if out is not None and predictor.reads(out, files):
         raise ConfigError(
-            f"--out {shown(out)}: that is one of the files to predict, and would be lost; give "
+            f"--out {path_text(out)}: that is one of the files to predict, and would be lost; give "
             "another name"
         )
 
@@ -121,5 +121,5 @@ def write(out: Path, records: Iterable[Record]) -> int:
     try:
         write_file(out, (text.encode("utf-8", "backslashreplace") for text in lines))
     except OSError as error:
-        raise RunError(f"cannot write {shown(out)}: {error.strerror}") from error
+        raise RunError(f"cannot write {path_text(out)}: {error.strerror}") from error
     return count

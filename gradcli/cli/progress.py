@@ -16,7 +16,7 @@ from gradcli.table import Column, lines, shown_columns
 from gradcli.wording import quantity, verb
 
 if TYPE_CHECKING:
-    from gradcli.cli.header import Header
+    from gradcli.cli.header import TrainingHeader
     from gradcli.train.job import Job
     from gradcli.train.metrics import Table
     from gradcli.train.report import Measured, Reporter, Result
@@ -37,14 +37,14 @@ class Update(NamedTuple):
     rate: float
 
 
-class Progress:
+class ProgressReporter:
     """The reporter of `train` and `resume`; nothing it does can end a training.
 
     `evaluates` says that figures of a split come as the training goes on.
     """
 
     def __init__(
-        self, as_json: bool = False, header: Header | None = None, evaluates: bool = True
+        self, as_json: bool = False, header: TrainingHeader | None = None, evaluates: bool = True
     ) -> None:
         self.run: str | None = None  # since it began
         self._quiet = as_json
@@ -287,7 +287,7 @@ def carry_out(
     `training` takes it there, the number of threads, who watches, and what asks for an end.
     `memory` is the most bytes that are to be used on a GPU, if there is such a limit.
     """
-    from gradcli.cli.header import Header
+    from gradcli.cli.header import TrainingHeader
     from gradcli.cli.report import leaving_page
     from gradcli.cli.way_on import say_way_on
     from gradcli.engine import distributed
@@ -298,7 +298,9 @@ def carry_out(
     thread_count = compute_on(device, threads)
     for note in (notes := job.dataset.notes):
         output.say_aside(note)
-    progress = Progress(as_json, Header(job, device, thread_count), "val" in job.dataset.splits)
+    progress = ProgressReporter(
+        as_json, TrainingHeader(job, device, thread_count), "val" in job.dataset.splits
+    )
     job = job.to(device, memory)
     for note in job.dataset.notes[len(notes) :]:
         output.say_aside(note)

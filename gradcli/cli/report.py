@@ -13,7 +13,7 @@ from gradcli.cli import completion, options, output
 from gradcli.errors import ConfigError
 
 if TYPE_CHECKING:
-    from gradcli.cli.progress import Progress
+    from gradcli.cli.progress import ProgressReporter
     from gradcli.report.times import LayerTime
 
 STEPS = 15  # measurements, of which the median counts
@@ -115,7 +115,7 @@ def _times(run: Path, trust_code: bool) -> Sequence[LayerTime]:
 
 
 @contextlib.contextmanager
-def leaving_page(progress: Progress, asked_for: bool) -> Iterator[None]:
+def leaving_page(progress: ProgressReporter, asked_for: bool) -> Iterator[None]:
     """Write the page of the run that began meanwhile, however it ended; rank 0 alone has begun one.
 
     Everything that counts is saved by then, so what stands in the way is a warning.

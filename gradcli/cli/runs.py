@@ -17,7 +17,7 @@ from gradcli.wording import byte_size, quantity
 
 if TYPE_CHECKING:
     from gradcli.train.run_cleaning import Cleaning
-    from gradcli.train.run_list import Run
+    from gradcli.train.run_list import RunSummary
 
 # A test compares them with run_list.STATES.
 STATES = ("running", "stopped", "interrupted", "failed", "finished", "killed", "unknown")
@@ -105,7 +105,7 @@ def clean(
     every = runs_in(runs)
     select(every, name, runs)
     cleaning = plan(every, keep, name)
-    removals: list[Run] = []
+    removals: list[RunSummary] = []
     problems: list[GradcliError] = []
     for run in cleaning.go if yes else ():
         try:
@@ -133,7 +133,7 @@ def _refuse_choices_of_the_list(ctx: click.Context, outer: Mapping[str, Any]) ->
             )
 
 
-def _cleaning_as_object(cleaning: Cleaning, removals: Sequence[Run]) -> dict[str, Any]:
+def _cleaning_as_object(cleaning: Cleaning, removals: Sequence[RunSummary]) -> dict[str, Any]:
     removed = {run.path for run in removals}
     return {
         "runs": [
@@ -144,7 +144,7 @@ def _cleaning_as_object(cleaning: Cleaning, removals: Sequence[Run]) -> dict[str
     }
 
 
-def _show_cleaning(cleaning: Cleaning, removals: Sequence[Run] | None, runs: Path) -> None:
+def _show_cleaning(cleaning: Cleaning, removals: Sequence[RunSummary] | None, runs: Path) -> None:
     selection = cleaning.go if removals is None else removals
     word = "would remove" if removals is None else "removed"
     for run in selection:
@@ -160,7 +160,7 @@ def _show_cleaning(cleaning: Cleaning, removals: Sequence[Run] | None, runs: Pat
         output.say(f"removed {total}")
 
 
-def _as_object(run: Run) -> dict[str, Any]:
+def _as_object(run: RunSummary) -> dict[str, Any]:
     best = run.best
     return {
         "run": str(run.path),
@@ -175,7 +175,7 @@ def _as_object(run: Run) -> dict[str, Any]:
     }
 
 
-def _show(runs: list[Run], column: str | None) -> None:
+def _show(runs: list[RunSummary], column: str | None) -> None:
     now = datetime.now(UTC)
     rows: list[tuple[str, ...]] = [("name", "run", "state", "step", "best figure", "age", "size")]
     rows += [_row(run, column, now) for run in runs]
@@ -195,7 +195,7 @@ def _show(runs: list[Run], column: str | None) -> None:
         output.say(line)
 
 
-def _row(run: Run, column: str | None, now: datetime) -> tuple[str, ...]:
+def _row(run: RunSummary, column: str | None, now: datetime) -> tuple[str, ...]:
     figure = (column and run.figure(column)) or run.best
     steps = "?" if run.step is None else str(run.step)
     return (

@@ -171,19 +171,20 @@ def command(
         origins = {**job.origins, "name": origin}
         job = replace(job, name=name, resolved={**job.resolved, "name": name}, origins=origins)
 
-    from gradcli.train.launch import Circumstances, start
+    from gradcli.train.launch import start
+    from gradcli.train.run_context import RunContext
 
     def begin(job: Job, thread_count: int, reporter: Reporter, signals: Signals) -> Result:
         sets = 2 if verifies else 1
-        circumstances = Circumstances(
+        context = RunContext(
             sys.argv, device, thread_count, sha256, sets, partial(plan_sheet, config, device, free)
         )
-        result = start(job, runs, circumstances, reporter, signals, max_steps)
+        result = start(job, runs, context, reporter, signals, max_steps)
         if not verifies:
             return result
         from gradcli.train.verification import Stop, verify_resume
 
         stop = Stop(verify_step, max_steps)
-        return verify_resume(job, result, circumstances, reporter, signals, stop)
+        return verify_resume(job, result, context, reporter, signals, stop)
 
     carry_out(begin, job, as_json, threads, device, no_report, memory)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from gradcli import engine
 from gradcli.config import own_code
-from gradcli.config.crosscheck import place_of
+from gradcli.config.crosscheck import location_of
 from gradcli.config.lora import adapt, select_linear
 from gradcli.config.loss_fits import target_kind
 from gradcli.config.losses import OUTPUTS
@@ -67,14 +67,14 @@ def job_of(config: Config, dataset: LoadedData) -> Job:
     begin = None
     if config.pretrained is not None:
         begin = _first_weights(take_over, model, optimizer, config)
-    answers = config.loss.instance.answers.get(target_kind(config.facts), as_they_are)
+    postprocess = config.loss.instance.postprocess.get(target_kind(config.facts), as_they_are)
     job = Job(
         name=config.name,
         model=model,
         loss=config.loss.instance.make(),
-        mass=config.loss.instance.mass,
-        answers=answers,
-        outputs=OUTPUTS.get(answers, as_they_are),
+        total_weight=config.loss.instance.total_weight,
+        postprocess=postprocess,
+        outputs=OUTPUTS.get(postprocess, as_they_are),
         metrics=metrics,
         optimizer=optimizer,
         optimizer_name=config.optim.name,
@@ -97,7 +97,7 @@ def _optimizer(model: nn.Module, config: Config) -> optim.Optimizer:
     try:
         optimizer: optim.Optimizer = config.optim.instance.optimizer(model)
     except OptionError as error:
-        error.place = place_of(config.tree, "optim", "groups")
+        error.location = location_of(config.tree, "optim", "groups")
         raise
     return optimizer
 
@@ -153,9 +153,9 @@ def _set_trainable(model: nn.Module, config: Config) -> None:
     for name in frozen:
         parameters[name].requires_grad_(False)
     if frozen and not any(parameter.requires_grad for parameter in parameters.values()):
-        place = config.tree.map()["freeze"].place
+        location = config.tree.map()["freeze"].location
         raise ErrorGroup(
-            [ConfigError("freeze: nothing is left to train", code="E104", place=place)]
+            [ConfigError("freeze: nothing is left to train", code="E104", location=location)]
         )
 
 
@@ -163,7 +163,7 @@ def _adapt(model: nn.Module, config: Config) -> None:
     try:
         adapt(model, config.lora)
     except ConfigError as error:
-        error.place = place_of(config.tree, "lora", "rank")
+        error.location = location_of(config.tree, "lora", "rank")
         raise ErrorGroup([error]) from None
 
 
@@ -175,7 +175,7 @@ def _misses(
             try:
                 find(model, [pattern], ".".join(map(str, keys)))
             except ConfigError as error:
-                error.place = config.tree.at((*keys, number))[0].place
+                error.location = config.tree.at((*keys, number))[0].location
                 yield error
 
 
@@ -223,7 +223,7 @@ def _first_weights(
         try:
             return use(model, Path(section.from_), names, state)
         except GradcliError as error:
-            error.place = error.place or place_of(config.tree, "pretrained", "from")
+            error.location = error.location or location_of(config.tree, "pretrained", "from")
             raise
 
     return call

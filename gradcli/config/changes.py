@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, get_type_hints
 
-from gradcli.config.node import RUN_VALUES, Report
+from gradcli.config.node import RUN_VALUES, ErrorReport
 from gradcli.config.reader import read_file, read_yaml
 from gradcli.config.sections import top
 from gradcli.errors import ConfigError
@@ -16,7 +16,7 @@ from gradcli.registry import did_you_mean
 from gradcli.train.changeable import Changeable, marks
 from gradcli.train.compare import FREE, config_sha256, place_keys
 from gradcli.train.forks import values_at
-from gradcli.train.job import Settings
+from gradcli.train.job import TrainSettings
 
 if TYPE_CHECKING:
     from gradcli.config.load import Config
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def changeable() -> dict[str, Changeable]:
     """Keys, and sections that may change as a whole, by their paths."""
-    return {**dict(marks(top)), **dict(marks(Settings, "train."))}
+    return {**dict(marks(top)), **dict(marks(TrainSettings, "train."))}
 
 
 def changes(overrides: Sequence[str], run: Path) -> set[str]:
@@ -58,7 +58,7 @@ def taken_from(config: Config, run: Path) -> list[str]:
     step. If the config leaves out log_every, the run keeps its own.
     """
     file = run / "resolved.yaml"
-    before = read_yaml(read_file(file), str(file), Report(RUN_VALUES)).plain()
+    before = read_yaml(read_file(file), str(file), ErrorReport(RUN_VALUES)).plain()
     keys = sorted(FREE | place_keys(config.data))
     if "log_every" not in config.explicit["train"]:
         keys.remove("train.log_every")
@@ -94,7 +94,7 @@ def _refusal(override: str, key: str, run: Path) -> ConfigError:
 
 def _slip(key: str) -> str:
     """A suggestion for a key that exists neither in `train` nor at the top; else empty."""
-    names = {*get_type_hints(top), *(f"train.{name}" for name in get_type_hints(Settings))}
+    names = {*get_type_hints(top), *(f"train.{name}" for name in get_type_hints(TrainSettings))}
     if key in names or (key.partition(".")[0] in names and not key.startswith("train.")):
         return ""
     return "" if key.startswith(TAKES_KEYS) else did_you_mean(key, changeable())

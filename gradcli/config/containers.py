@@ -8,14 +8,14 @@ from typing import Any, Literal
 from gradcli import engine
 from gradcli.config.fields import Branches, Layers
 from gradcli.config.modules import Parallel, Residual
-from gradcli.config.node import Node, Report
+from gradcli.config.node import ErrorReport, YamlNode
 from gradcli.config.planned import PlannedLayer, build, build_all, written_layers
 from gradcli.config.schema import Schema, schema_of
-from gradcli.config.signal import Signal, floats
+from gradcli.config.tensor_spec import TensorSpec, floats
 from gradcli.dataclass import dataclass
 from gradcli.engine import nn
 from gradcli.engine.kind import Count
-from gradcli.errors import GradcliError, Place, ShapeError
+from gradcli.errors import GradcliError, Location, ShapeError
 
 
 def repeat(times: Count, layers: Layers) -> None:
@@ -41,7 +41,7 @@ CONTAINERS: dict[str, Callable[..., None]] = {
     "block": block,
 }
 
-Plan = Callable[[Node, Signal | None, str], tuple[list[PlannedLayer], Signal | None]]
+Plan = Callable[[YamlNode, TensorSpec | None, str], tuple[list[PlannedLayer], TensorSpec | None]]
 
 
 @dataclass(frozen=True)
@@ -49,81 +49,83 @@ class Use:
     """A layer as it is written, and what comes into it; None where a mistake hides it."""
 
     kind: str
+    spelling: str
     name: str
-    fields: Node
+    fields: YamlNode
     values: dict[str, Any] | None
-    signal: Signal | None
+    spec: TensorSpec | None
     index: str
-    place: Place
+    location: Location
     schema: Schema
 
     def to_layer(
         self,
         overrides: dict[str, Any],
-        output: Signal,
+        output: TensorSpec,
         children: Sequence[PlannedLayer],
         make: Callable[[], nn.Module],
         parameters: int = 0,
     ) -> PlannedLayer:
         """This layer around its children; `overrides` replace some of its values."""
-        assert self.signal is not None and self.values is not None
+        assert self.spec is not None and self.values is not None
         return PlannedLayer(
             self.index,
             self.kind,
+            self.spelling,
             self.name,
             {**self.values, **overrides},
-            self.signal,
+            self.spec,
             output,
             parameters + sum(child.parameters for child in children),
             make,
-            self.place,
+            self.location,
             self.schema,
             tuple(children),
         )
 
 
-def contain(use: Use, plan: Plan, report: Report) -> PlannedLayer | None:
+def contain(use: Use, plan: Plan, report: ErrorReport) -> PlannedLayer | None:
     """The container with its layers planned; None after reporting, or where shapes are hidden."""
     key = "branches" if use.kind == "parallel" else "layers"
     inside = use.fields.map().get(key)
     if inside is None:
         return None
     if not inside.list() and isinstance(inside.value, list):
-        report.error("E104", f"layer {use.index}: {use.kind} has no {key}", inside.place)
+        report.error("E104", f"layer {use.index}: {use.kind} has no {key}", inside.location)
         return None
     planner = {"residual": _residual, "parallel": _parallel}.get(use.kind, _chain)
     return planner(use, inside, plan, report)
 
 
-def _chain(use: Use, inside: Node, plan: Plan, report: Report) -> PlannedLayer | None:
+def _chain(use: Use, inside: YamlNode, plan: Plan, report: ErrorReport) -> PlannedLayer | None:
     """Plan `repeat` and `block`."""
     mistakes = len(report.errors)
     times = use.values["times"] if use.values and use.kind == "repeat" else 1
     layers: list[PlannedLayer] = []
-    end = use.signal
+    end = use.spec
     for turn in range(times):
         prefix = f"{use.index}.{turn}." if use.kind == "repeat" else f"{use.index}."
         more, end = plan(inside, end, prefix)
         layers += more
         new = report.errors[mistakes:]
         if new and use.values and use.values.get("of"):
-            _say_where_used(new, use.values["of"], use.place)
+            _say_where_used(new, use.values["of"], use.location)
         if new:
             return None
-    if use.values is None or use.signal is None or end is None:
+    if use.values is None or use.spec is None or end is None:
         return None
     fields = {"layers": written_layers(layers[: len(inside.list())])}
     return use.to_layer(fields, end, layers, lambda: build_all(layers))
 
 
-def _residual(use: Use, inside: Node, plan: Plan, report: Report) -> PlannedLayer | None:
+def _residual(use: Use, inside: YamlNode, plan: Plan, report: ErrorReport) -> PlannedLayer | None:
     mistakes = len(report.errors)
-    body, end = plan(inside, use.signal, f"{use.index}.")
+    body, end = plan(inside, use.spec, f"{use.index}.")
     shortcut = use.fields.map().get("shortcut")
     around = _way(use, "shortcut", shortcut, plan) if shortcut and shortcut.list() else None
-    if len(report.errors) > mistakes or use.values is None or use.signal is None or end is None:
+    if len(report.errors) > mistakes or use.values is None or use.spec is None or end is None:
         return None
-    start = around.output if around else use.signal
+    start = around.output if around else use.spec
     if end != start:
         what = f"its shortcut gives {start}" if around else f"the input is {start}"
         cure = "" if around else "; a shortcut of layers may change the input"
@@ -139,7 +141,7 @@ def _residual(use: Use, inside: Node, plan: Plan, report: Report) -> PlannedLaye
     return use.to_layer(fields, end, [*body, *([around] if around else [])], make)
 
 
-def _parallel(use: Use, inside: Node, plan: Plan, report: Report) -> PlannedLayer | None:
+def _parallel(use: Use, inside: YamlNode, plan: Plan, report: ErrorReport) -> PlannedLayer | None:
     mistakes = len(report.errors)
     attempts = [
         _way(use, f"branch {number}", branch, plan) for number, branch in enumerate(inside.list())
@@ -157,19 +159,19 @@ def _parallel(use: Use, inside: Node, plan: Plan, report: Report) -> PlannedLaye
     )
 
 
-def _way(use: Use, title: str, node: Node, plan: Plan) -> PlannedLayer | None:
+def _way(use: Use, title: str, node: YamlNode, plan: Plan) -> PlannedLayer | None:
     """Plan one branch of a container as a block; without layers it passes its input on."""
     index = f"{use.index}.{title.split()[-1]}"
-    layers, end = plan(node, use.signal, f"{index}.")
-    if use.signal is None or end is None:
+    layers, end = plan(node, use.spec, f"{index}.")
+    if use.spec is None or end is None:
         return None
     values = {"layers": written_layers(layers), "of": title}
-    place, schema = node.place, schema_of(block)
-    way = Use("block", "", node, values, use.signal, index, place, schema)
+    location, schema = node.location, schema_of(block)
+    way = Use("block", "block", "", node, values, use.spec, index, location, schema)
     return way.to_layer({}, end, layers, lambda: build_all(layers))
 
 
-def _sum(ends: Sequence[Signal]) -> Signal:
+def _sum(ends: Sequence[TensorSpec]) -> TensorSpec:
     for number, end in enumerate(ends):
         if end != ends[0]:
             raise ShapeError(
@@ -178,7 +180,7 @@ def _sum(ends: Sequence[Signal]) -> Signal:
     return ends[0]
 
 
-def _side_by_side(ends: Sequence[Signal], dim: int) -> Signal:
+def _side_by_side(ends: Sequence[TensorSpec], dim: int) -> TensorSpec:
     try:
         with engine.device("meta"):
             output = engine.cat([engine.empty(*end.shape) for end in ends], dim)
@@ -188,6 +190,6 @@ def _side_by_side(ends: Sequence[Signal], dim: int) -> Signal:
     return ends[0].to(*output.shape)
 
 
-def _say_where_used(errors: Sequence[GradcliError], of: str, place: Place) -> None:
+def _say_where_used(errors: Sequence[GradcliError], of: str, location: Location) -> None:
     for error in errors:
-        error.notes += (f"in block '{of}', used at {place}",)
+        error.notes += (f"in block '{of}', used at {location}",)

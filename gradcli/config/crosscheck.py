@@ -8,56 +8,60 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from gradcli.config.node import Node, Report, describe
+from gradcli.config.node import ErrorReport, YamlNode, describe
 from gradcli.config.planned import PlannedLayer
-from gradcli.config.schedules import Plan, steps_of
-from gradcli.config.sections import Choice
-from gradcli.errors import ConfigError, Place
+from gradcli.config.schedules import ScheduleSpec, steps_of
+from gradcli.config.sections import NamedSection
+from gradcli.errors import ConfigError, Location
 from gradcli.registry import closest
-from gradcli.train.job import Expectation, Settings, steps_per_epoch, total_steps
+from gradcli.train.job import Expectation, TrainSettings, steps_per_epoch, total_steps
 from gradcli.train.metrics import direction_of
 from gradcli.wording import quantity
 
 if TYPE_CHECKING:
-    from gradcli.data import Facts
+    from gradcli.data import DataSpec
     from gradcli.train.metrics import Metric
 
 
-def place_of(root: Node, *path: str) -> Place:
+def location_of(root: YamlNode, *path: str) -> Location:
     """The place of a key, or of the section where it is missing."""
     node, prefix = root.at(path[:-1])
-    return node.keys.get(path[-1], node.place) if len(prefix) == len(path) - 1 else node.place
+    return node.keys.get(path[-1], node.location) if len(prefix) == len(path) - 1 else node.location
 
 
 def lengths(
-    root: Node, settings: Settings, layers: Sequence[PlannedLayer], samples: int, report: Report
+    root: YamlNode,
+    settings: TrainSettings,
+    layers: Sequence[PlannedLayer],
+    samples: int,
+    report: ErrorReport,
 ) -> int | None:
     """The steps of the whole run; errors for batches that cannot be."""
-    place = place_of(root, "train", "batch")
+    location = location_of(root, "train", "batch")
     if settings.micro_batch is not None and settings.micro_batch > settings.batch:
         report.error(
             "E104",
             f"train.micro_batch {settings.micro_batch} is larger than train.batch {settings.batch}",
-            place_of(root, "train", "micro_batch"),
+            location_of(root, "train", "micro_batch"),
         )
     try:
         steps_per_epoch(settings, samples)
         total = total_steps(settings, samples)
     except ConfigError as error:
-        error.place = place
+        error.location = location
         report.errors.append(error)
         return None
     if total:
-        _lone_sample(settings, layers, samples, place, report)
+        _lone_sample(settings, layers, samples, location, report)
     return total
 
 
 def _lone_sample(
-    settings: Settings,
+    settings: TrainSettings,
     layers: Sequence[PlannedLayer],
     samples: int,
-    place: Place,
-    report: Report,
+    location: Location,
+    report: ErrorReport,
 ) -> None:
     """Batch normalisation has no variance over a single value."""
     rest = samples % settings.batch
@@ -65,7 +69,7 @@ def _lone_sample(
     alone = [
         layer
         for layer in layers
-        if layer.kind == "batchnorm" and math.prod(layer.input.shape[1:]) == 1
+        if layer.kind == "batch_norm" and math.prod(layer.input.shape[1:]) == 1
     ]
     if lone and alone:
         report.error(
@@ -73,50 +77,54 @@ def _lone_sample(
             f"layer {alone[0].index}, {alone[0].title}: a batch of 1 sample has no variance; "
             f"batches of {settings.batch} from {quantity(samples, 'training sample')} leave one "
             "of 1",
-            place,
+            location,
             notes=("set train.drop_last to true", "or choose another train.batch"),
         )
 
 
-def sampler_fits(root: Node, facts: Facts, loss: Choice, report: Report) -> None:
+def sampler_fits(root: YamlNode, facts: DataSpec, loss: NamedSection, report: ErrorReport) -> None:
     """Check that there are classes to draw from, and that the loss does not weigh them too."""
-    place = place_of(root, "train", "sampler")
+    location = location_of(root, "train", "sampler")
     if facts.classes is None or facts.target:
         report.error(
             "E109",
             "train.sampler: balanced draws each class equally often, and the targets here are no "
             "classes of samples",
-            place,
+            location,
             notes=("leave train.sampler out",),
         )
     elif loss.instance.weights is not None or loss.values.get("pos_weight", 1.0) != 1.0:
         message = f"train.sampler: balanced and the weights of loss '{loss.name}' both"
-        report.warn("W115", f"{message} make rare classes count more", place, caret="keep one")
+        report.warn("W115", f"{message} make rare classes count more", location, caret="keep one")
 
 
-def schedule_fits(root: Node, schedule: Choice, total: int, report: Report) -> None:
+def schedule_fits(root: YamlNode, schedule: NamedSection, total: int, report: ErrorReport) -> None:
     """Check that the warm-up ends within the run and that milestones rise, in each part too."""
     if total:
         _plan_fits(root, "schedule", schedule.instance, total, report)
 
 
-def _plan_fits(root: Node, title: str, plan: Plan, total: int, report: Report) -> None:
+def _plan_fits(
+    root: YamlNode, title: str, plan: ScheduleSpec, total: int, report: ErrorReport
+) -> None:
     warm = steps_of(plan.warmup, total)
     whole = "the whole run" if title == "schedule" else "that part of the run"
     if warm > total:
         report.error(
             "E109",
             f"{title}.warmup takes {quantity(warm, 'step')}, {whole} has {total}",
-            place_of(root, "schedule", "warmup" if title == "schedule" else "parts"),
+            location_of(root, "schedule", "warmup" if title == "schedule" else "parts"),
         )
     marks = [steps_of(mark, total) for mark in plan.marks]
-    place = place_of(root, "schedule", "at")
+    location = location_of(root, "schedule", "at")
     if any(after <= before for before, after in pairwise(marks)):
-        report.error("E109", f"{title}.at must rise, got steps {marks}", place)
+        report.error("E109", f"{title}.at must rise, got steps {marks}", location)
         return
     for mark in marks:
         if mark >= total:
-            report.warn("W102", f"{title}.at {mark} is never reached: {whole} has {total}", place)
+            report.warn(
+                "W102", f"{title}.at {mark} is never reached: {whole} has {total}", location
+            )
     ends = [min(mark, total) for mark in (0, *marks, total)]
     for number, (part, (begin, end)) in enumerate(zip(plan.parts, pairwise(ends), strict=False)):
         _plan_fits(root, f"{title}.parts.{number}", part, end - begin, report)
@@ -174,13 +182,13 @@ def _judges(name: str, metrics: Mapping[str, Metric]) -> str:
 
 
 def watched(
-    root: Node,
-    settings: Settings,
+    root: YamlNode,
+    settings: TrainSettings,
     expect: Sequence[Expectation],
     metrics: Mapping[str, Metric],
-    facts: Facts,
+    facts: DataSpec,
     plateau: str | None,
-    report: Report,
+    report: ErrorReport,
 ) -> None:
     """Check that `best`, `early_stop`, a plateau and `expect` name figures of the run."""
     during: list[str] = [split for split in ("val",) if split in facts.sizes]
@@ -201,16 +209,18 @@ def watched(
         if not problem and path[0] != "expect":
             problem = _judges(name, metrics)
         if problem:
-            report.error("E109", f"{'.'.join(path)}: {problem}", place_of(root, *path))
+            report.error("E109", f"{'.'.join(path)}: {problem}", location_of(root, *path))
 
 
-def parameters(layers: Sequence[PlannedLayer], place: Place, report: Report) -> None:
+def parameters(layers: Sequence[PlannedLayer], location: Location, report: ErrorReport) -> None:
     """Something is to be trained."""
     if not any(layer.parameters for layer in layers):
-        report.error("E109", "model: no layer has parameters, so there is nothing to train", place)
+        report.error(
+            "E109", "model: no layer has parameters, so there is nothing to train", location
+        )
 
 
-def unused_vars(root: Node, references: set[str], report: Report) -> None:
+def unused_vars(root: YamlNode, references: set[str], report: ErrorReport) -> None:
     """Warn of variables that nothing references."""
     section = root.map().get("vars")
     for name, item in (section.map() if section else {}).items():

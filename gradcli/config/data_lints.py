@@ -4,32 +4,34 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradcli.config.crosscheck import place_of
-from gradcli.config.node import Node, Report
+from gradcli.config.crosscheck import location_of
+from gradcli.config.node import ErrorReport, YamlNode
 from gradcli.data.split import parts_of
-from gradcli.errors import Place
+from gradcli.errors import Location
 from gradcli.wording import quantity
 
 if TYPE_CHECKING:
-    from gradcli.data import Facts
+    from gradcli.data import DataSpec
 
 
-def lint(root: Node, facts: Facts, report: Report) -> None:
+def lint(root: YamlNode, facts: DataSpec, report: ErrorReport) -> None:
     """Warn of counts that look like percents or leave most samples, and of a series in disorder."""
     split = root.map()["data"].map().get("split")
     if facts.unused and split is not None:
-        _lint_counts(parts_of(split.plain()), facts.unused, report, place_of(root, "data", "split"))
+        _lint_counts(
+            parts_of(split.plain()), facts.unused, report, location_of(root, "data", "split")
+        )
     if facts.step_back:
         report.warn(
             "W117",
             f"the rows of the series are not in the order of time: {facts.step_back}",
-            place_of(root, "data", "window"),
+            location_of(root, "data", "window"),
             caret="sort the file, its oldest row first",
         )
 
 
 def _lint_counts(
-    parts: dict[str, int | str | bool], rest: int, report: Report, place: Place
+    parts: dict[str, int | str | bool], rest: int, report: ErrorReport, location: Location
 ) -> None:
     counts = [size for size in parts.values() if isinstance(size, int)]
     if len(counts) < len(parts):
@@ -44,4 +46,4 @@ def _lint_counts(
         cure = "percents such as 80% go by all"
     else:
         return
-    report.warn("W116", f"data.split {what}: it has counts, not percents", place, caret=cure)
+    report.warn("W116", f"data.split {what}: it has counts, not percents", location, caret=cure)

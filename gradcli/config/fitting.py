@@ -20,7 +20,7 @@ _EXACT = 2**53  # whole numbers up to here are floats
 _PLAIN_MODULES = ("gradcli.", "builtins")
 
 
-class Doubtful(Exception):  # noqa: N818 -- pydantic decides
+class DoubtfulValue(Exception):  # noqa: N818 -- pydantic decides
     """A value that does not plainly fit."""
 
 
@@ -56,7 +56,7 @@ def fitting(hint: Any, value: Any, sections: Sections) -> Any:
 
 def _ensured(value: Any, plain: bool) -> Any:
     if not plain:
-        raise Doubtful
+        raise DoubtfulValue
     return value
 
 
@@ -72,7 +72,7 @@ def _only(choices: tuple[Any, ...], value: Any, sections: Sections) -> Any:
     for choice in choices:
         try:
             results.append(fitting(choice, value, sections))
-        except Doubtful:
+        except DoubtfulValue:
             continue
     return _ensured(results, len(results) == 1)[0]
 

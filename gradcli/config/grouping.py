@@ -8,11 +8,11 @@ from inspect import Parameter
 from typing import TYPE_CHECKING, Annotated, Any
 
 from gradcli.config.merge import full
-from gradcli.config.node import Node, Path, Report
+from gradcli.config.node import ErrorReport, Path, YamlNode
 from gradcli.config.optimizers import OPTIMIZERS
 from gradcli.config.row import REQUIRED, Row
 from gradcli.config.schema import check, schema_of
-from gradcli.config.sections import Choice, choose
+from gradcli.config.sections import NamedSection, choose
 from gradcli.config.selection import Patterns, Some, select
 from gradcli.dataclass import dataclass
 from gradcli.engine import nn
@@ -126,7 +126,7 @@ def hidden_matrices(model: nn.Module) -> set[str]:
     }
 
 
-def choose_optimizer(node: Node | None, report: Report) -> Choice | None:
+def choose_optimizer(node: YamlNode | None, report: ErrorReport) -> NamedSection | None:
     """Read the `optim:` section: the optimizer's keys and those of its groups."""
     if node is None or node.broken:
         return None
@@ -146,10 +146,10 @@ def choose_optimizer(node: Node | None, report: Report) -> Choice | None:
     grouped = Grouped(choice.instance, values["no_decay"], groups, apart)
     options = {"no_decay": values["no_decay"], "groups": groups}
     explicit = {key: value for key, value in options.items() if key in shared}
-    return Choice(choice.name, {**choice.values, **explicit}, grouped)
+    return NamedSection(choice.name, {**choice.values, **explicit}, grouped)
 
 
-def _is_shared(key: str, section: Node) -> bool:
+def _is_shared(key: str, section: YamlNode) -> bool:
     """A key of every optimizer, or a word that is no key of this one and most like such a key."""
     shared = schema_of(grouping).hints
     name = section.map().get("name")
@@ -159,7 +159,7 @@ def _is_shared(key: str, section: Node) -> bool:
 
 
 def _groups(
-    node: Node | None, name: str, optimizer: Choice | None, report: Report
+    node: YamlNode | None, name: str, optimizer: NamedSection | None, report: ErrorReport
 ) -> list[dict[str, Any]] | None:
     """The keys that each group sets; None after an error, or if the optimizer is unknown."""
     if name not in GROUPS:
@@ -173,7 +173,7 @@ def _groups(
 
 
 def _group(
-    item: Node, where: str, name: str, optimizer: Choice | None, report: Report
+    item: YamlNode, where: str, name: str, optimizer: NamedSection | None, report: ErrorReport
 ) -> dict[str, Any] | None:
     """Check one group over the optimizer's own options."""
     values = check(item, schema_of(GROUPS[name]), f"{where}.", report, f"{where} ({name})")
@@ -184,6 +184,6 @@ def _group(
     try:
         OPTIMIZERS[name](**{**optimizer.values, **options})
     except OptionError as error:
-        report.error("E104", f"{where} ({name}): {error.message}", item.place)
+        report.error("E104", f"{where} ({name}): {error.message}", item.location)
         return None
     return group

@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 from gradcli.config.layer import Make
 from gradcli.config.merge import without
-from gradcli.config.node import Node, Report
+from gradcli.config.node import ErrorReport, YamlNode
 from gradcli.config.row import Row
 from gradcli.config.schema import check, schema_of
-from gradcli.config.sections import Choice, choose
+from gradcli.config.sections import NamedSection, choose
 from gradcli.config.selection import Some, select
 from gradcli.dataclass import dataclass
 from gradcli.engine import nn, zeros
@@ -47,7 +47,7 @@ def filling(match: Some | None = None) -> None:
 class Filling:
     """What fills a layer's weights, its parameters of two or more dimensions, or some of them."""
 
-    init: Choice
+    init: NamedSection
     match: Sequence[str] | None
 
     def fill(self, module: nn.Module) -> None:
@@ -75,19 +75,19 @@ def with_inits(make: Make, fillings: Sequence[Filling]) -> Make:
     return make_filled if fillings else make
 
 
-def read_inits(fields: Node, title: str, report: Report) -> tuple[list[Filling], Node]:
+def read_inits(fields: YamlNode, title: str, report: ErrorReport) -> tuple[list[Filling], YamlNode]:
     """Read a layer's `init:`, one or a list; return the fillings and the other fields."""
     value = fields.map().get("init")
     if value is None:
         return [], fields
     several = value.list() if isinstance(value.value, list) else [value]
     if not several:
-        report.error("E104", f"{title}: init must name at least one", value.place)
+        report.error("E104", f"{title}: init must name at least one", value.location)
     fillings = [_filling(item, f"{title}: init", report) for item in several]
     return [item for item in fillings if item is not None], without(fields, "init")
 
 
-def _filling(node: Node, title: str, report: Report) -> Filling | None:
+def _filling(node: YamlNode, title: str, report: ErrorReport) -> Filling | None:
     match = node.map().get("match")
     alone = replace(node, value={} if match is None else {"match": match})
     values = check(alone, schema_of(filling), f"{title}.", report)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from gradcli.config.blocks import form
 from gradcli.config.containers import CONTAINERS
 from gradcli.config.grouping import GROUPS, grouping
 from gradcli.config.inits import INITS, filling
+from gradcli.config.layer_names import OLD_NAMES, spellings
 from gradcli.config.layers import LAYERS
 from gradcli.config.lora import Lora
 from gradcli.config.losses import LOSSES
@@ -18,7 +19,7 @@ from gradcli.config.schedules import SCHEDULES
 from gradcli.config.schema import Schema, schema_of
 from gradcli.config.sections import Pretrained, top
 from gradcli.data import DATASETS
-from gradcli.train.job import Settings
+from gradcli.train.job import TrainSettings
 from gradcli.train.metrics import METRICS
 
 Json = dict[str, Any]
@@ -38,7 +39,7 @@ def json_schema() -> Json:
         "loss": _or_own(LOSSES, definitions),
         "optim": _optim(definitions),
         "schedule": _choice(SCHEDULES, definitions),
-        "train": _map(schema_of(Settings), definitions),
+        "train": _map(schema_of(TrainSettings), definitions),
         "pretrained": _map(schema_of(Pretrained), definitions),
         "lora": _map(schema_of(Lora), definitions),
         "model": {"anyOf": [_layer_list(), {"type": "object"}]},
@@ -77,11 +78,11 @@ def _layer_list() -> Json:
 def _layer(definitions: Json) -> Json:
     """A layer: a name, or a map with the name as its only key."""
     rows: Mapping[str, Callable[..., Any]] = {**LAYERS, **CONTAINERS}
-    forms = _other_names(rows)  # the file's blocks, and own layers
-    bare = []
+    forms = _other_names([*rows, *OLD_NAMES])  # the file's blocks, and own layers
+    bare: list[str] = []
     again = _keys(schema_of(recomputed), definitions)
     for kind, make in rows.items():
-        schema = layer_schema(kind)
+        schema, names = layer_schema(kind), spellings(kind)
         fields = _map(schema, definitions)
         fields["properties"] |= {"name": {"type": "string"}, **again}
         if kind not in CONTAINERS:
@@ -92,15 +93,15 @@ def _layer(definitions: Json) -> Json:
             keys = fields["properties"]
             keys.update({key: inside[key] for key in keys.keys() & inside.keys()})
         if not fields.get("required"):
-            bare.append(kind)
+            bare += names
         values = [fields]
         if schema.first:
             values.append(fields["properties"][schema.first])
-        forms.append(_under_its_name(kind, make, values))
+        forms += [_under_its_name(name, make, values) for name in names]
     return {"anyOf": [{"enum": bare}, *forms]}
 
 
-def _other_names(rows: Mapping[str, Any]) -> list[Json]:
+def _other_names(rows: Iterable[str]) -> list[Json]:
     """Schemas for a name outside the table, alone or as the only key of a map."""
     name: Json = {"not": {"enum": list(rows)}}
     return [
@@ -139,7 +140,7 @@ def _choice(
     """A section that is a name, or a map with `name`, its keys and those that all share."""
     more = _keys(schema_of(shared), definitions) if shared else {}
     forms: list[Json] = []
-    bare = []
+    bare: list[str] = []
     for name, make in table.items():
         form = _map(schema_of(make), definitions)
         if not form.get("required"):

@@ -14,13 +14,13 @@ from typing import Any, Literal, NamedTuple
 from gradcli import engine
 from gradcli.config.fields import LinePadding, Padded, Padding, Sizes
 from gradcli.config.row import Row
-from gradcli.config.signal import Signal, floats
+from gradcli.config.tensor_spec import TensorSpec, floats
 from gradcli.engine import nn
 from gradcli.engine.kind import Count, Positive, Share, Whole, members
 from gradcli.errors import ShapeError
 
 Make = Callable[[], nn.Module]
-Follow = Callable[[Signal], Any]
+Follow = Callable[[TensorSpec], Any]
 
 # What a layer may take: dimensions of a sample, and what they are called.
 INPUTS = {
@@ -62,11 +62,11 @@ LEFT_OUT = ("inplace", "dtype")  # parameters that are no keys
 class Trial(NamedTuple):
     """What a layer says on an input: what leaves it, and its parameters."""
 
-    output: Signal
+    output: TensorSpec
     parameters: int
 
 
-class Layer(Row):
+class LayerSpec(Row):
     """A layer; what follows from the input is no key.
 
     Args:
@@ -114,7 +114,7 @@ class Layer(Row):
             [hint] = kinds
         return default, hint
 
-    def maker(self, x: Signal, values: Mapping[str, Any]) -> Make:
+    def maker(self, x: TensorSpec, values: Mapping[str, Any]) -> Make:
         """What makes the layer for an input; refuses one of another kind."""
         make = self._form(x)
         options = {self.keys[key]: value for key, value in values.items() if key not in BESIDE}
@@ -123,7 +123,7 @@ class Layer(Row):
                 options[name] = _infer(options.get(name), follow(x))
         return lambda: make(**options)
 
-    def _form(self, x: Signal) -> Callable[..., Any]:
+    def _form(self, x: TensorSpec) -> Callable[..., Any]:
         if "anything" in self.forms:
             return self.make
         if "indices" in self.forms:
@@ -139,11 +139,11 @@ class Layer(Row):
         needs = " or ".join(INPUTS[form][1] for form in self.forms)
         raise ShapeError(f"needs {needs}, got {x}")
 
-    def run(self, make: Make, x: Signal) -> Trial:
+    def run(self, make: Make, x: TensorSpec) -> Trial:
         """The layer made and run on two samples that are not there."""
         return run(make, x, "meta")
 
-    def explain(self, message: str, x: Signal) -> tuple[str, list[str]]:
+    def explain(self, message: str, x: TensorSpec) -> tuple[str, list[str]]:
         """A sentence of the engine in YAML's words, and the keys that it names."""
         message = re.sub(r"^\w+: ", "", message).replace(str((2, *x.shape)), str(x))
         key_of = {name: key for key, name in self.keys.items()}
@@ -159,7 +159,7 @@ def _infer(size: int | None, value: Any) -> Any:
     return value
 
 
-def run(make: Make, x: Signal, device: str) -> Trial:
+def run(make: Make, x: TensorSpec, device: str) -> Trial:
     """What a layer, made and run on a device, says of two samples."""
     generator = engine.default_generator
     state = generator.get_state()
@@ -181,4 +181,4 @@ def run(make: Make, x: Signal, device: str) -> Trial:
             f"{x} it gave {shape}"
         )
     vocab = None if output.is_floating_point() else x.vocab
-    return Trial(Signal(output.shape[1:], vocab), sum(p.numel() for p in module.parameters()))
+    return Trial(TensorSpec(output.shape[1:], vocab), sum(p.numel() for p in module.parameters()))

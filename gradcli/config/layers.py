@@ -10,10 +10,10 @@ from math import prod
 from typing import Any, Literal
 
 from gradcli.config.fields import Border, Factors, Padded, Shape, Sizes, Units, Window
-from gradcli.config.layer import Layer
-from gradcli.config.modules import GRU, LSTM, RNN
+from gradcli.config.layer import LayerSpec
+from gradcli.config.modules import GRUStates, LSTMStates, RNNStates
 from gradcli.config.row import passing_on
-from gradcli.config.signal import shape_text
+from gradcli.config.tensor_spec import shape_text
 from gradcli.engine import nn
 from gradcli.engine.kind import Count, Finite, Positive, Share
 from gradcli.engine.nn.self_attention import Activation, NormKind
@@ -45,7 +45,7 @@ def embed(num_embeddings: int, dim: Count, *, std: Positive | None = None) -> nn
     return table
 
 
-def avgpool(
+def avg_pool(
     sample: Sample,
     kernel: Window,
     *,
@@ -145,7 +145,7 @@ def threshold(threshold: Finite, *, value: Finite = 0.0) -> nn.Module:
     return nn.Threshold(threshold, value)
 
 
-def _along(kind: type[nn.Module]) -> Layer:
+def _along(kind: type[nn.Module]) -> LayerSpec:
     """A layer along a dimension of the sample, which the batch comes before."""
 
     def make(sample: Sample, dim: int = -1) -> nn.Module:
@@ -157,7 +157,7 @@ def _along(kind: type[nn.Module]) -> Layer:
         return kind(dim + 1 if dim >= 0 else dim)  # type: ignore[call-arg]
 
     make.__name__, make.__doc__ = kind.__name__, kind.__doc__
-    return Layer(make, "dim")
+    return LayerSpec(make, "dim")
 
 
 _FILTERS = "out=out_channels kernel=kernel_size stride padding"
@@ -166,69 +166,73 @@ _TRANSPOSED = f"{_FILTERS} output_padding dilation groups bias in=in_channels"
 _POOL = "kernel=kernel_size stride padding ceil_mode"
 _STATES = "depth=num_layers bidirectional last dropout bias"
 
-LAYERS: dict[str, Layer] = {
-    "flatten": Layer(anything=nn.Flatten, keys=""),
-    "reshape": Layer(reshape, "shape"),
-    "linear": Layer(nn.Linear, "out=out_features bias in=in_features tied"),
-    "embed": Layer(indices=embed, keys="dim std"),
-    "conv": Layer(images=nn.Conv2d, keys=_CONV),
-    "conv_transpose": Layer(images=nn.ConvTranspose2d, keys=_TRANSPOSED),
-    "conv1d": Layer(lines=nn.Conv1d, keys=_CONV),
-    "conv1d_transpose": Layer(lines=nn.ConvTranspose1d, keys=_TRANSPOSED),
-    "maxpool": Layer(images=nn.MaxPool2d, keys=f"{_POOL} dilation"),
-    "avgpool": Layer(images=avgpool),
-    "maxpool1d": Layer(lines=nn.MaxPool1d, keys=f"{_POOL} dilation"),
-    "avgpool1d": Layer(lines=nn.AvgPool1d, keys=f"{_POOL} count_include_pad"),
-    "adaptiveavgpool": Layer(images=nn.AdaptiveAvgPool2d, keys="size=output_size"),
-    "adaptivemaxpool": Layer(images=nn.AdaptiveMaxPool2d, keys="size=output_size"),
-    "adaptiveavgpool1d": Layer(lines=nn.AdaptiveAvgPool1d, keys="size=output_size"),
-    "adaptivemaxpool1d": Layer(lines=nn.AdaptiveMaxPool1d, keys="size=output_size"),
-    "upsample": Layer(
+LAYERS: dict[str, LayerSpec] = {
+    "flatten": LayerSpec(anything=nn.Flatten, keys=""),
+    "reshape": LayerSpec(reshape, "shape"),
+    "linear": LayerSpec(nn.Linear, "out=out_features bias in=in_features tied"),
+    "embed": LayerSpec(indices=embed, keys="dim std"),
+    "conv": LayerSpec(images=nn.Conv2d, keys=_CONV),
+    "conv_transpose": LayerSpec(images=nn.ConvTranspose2d, keys=_TRANSPOSED),
+    "conv1d": LayerSpec(lines=nn.Conv1d, keys=_CONV),
+    "conv_transpose1d": LayerSpec(lines=nn.ConvTranspose1d, keys=_TRANSPOSED),
+    "max_pool": LayerSpec(images=nn.MaxPool2d, keys=f"{_POOL} dilation"),
+    "avg_pool": LayerSpec(images=avg_pool),
+    "max_pool1d": LayerSpec(lines=nn.MaxPool1d, keys=f"{_POOL} dilation"),
+    "avg_pool1d": LayerSpec(lines=nn.AvgPool1d, keys=f"{_POOL} count_include_pad"),
+    "adaptive_avg_pool": LayerSpec(images=nn.AdaptiveAvgPool2d, keys="size=output_size"),
+    "adaptive_max_pool": LayerSpec(images=nn.AdaptiveMaxPool2d, keys="size=output_size"),
+    "adaptive_avg_pool1d": LayerSpec(lines=nn.AdaptiveAvgPool1d, keys="size=output_size"),
+    "adaptive_max_pool1d": LayerSpec(lines=nn.AdaptiveMaxPool1d, keys="size=output_size"),
+    "upsample": LayerSpec(
         lines=upsample, images=upsample, keys="scale=scale_factor size mode align_corners"
     ),
-    "pad": Layer(lines=pad, images=pad, keys="size=padding mode value"),
-    "pixelshuffle": Layer(images=nn.PixelShuffle, keys="factor=upscale_factor"),
-    "pixelunshuffle": Layer(images=nn.PixelUnshuffle, keys="factor=downscale_factor"),
-    "batchnorm": Layer(features=nn.BatchNorm1d, images=nn.BatchNorm2d, keys="eps momentum affine"),
-    "layernorm": Layer(nn.LayerNorm, "eps affine=elementwise_affine bias"),
-    "groupnorm": Layer(nn.GroupNorm, "groups=num_groups eps affine"),
-    "instancenorm": Layer(lines=nn.InstanceNorm1d, images=nn.InstanceNorm2d, keys="eps affine"),
-    "rmsnorm": Layer(nn.RMSNorm, "eps affine=elementwise_affine"),
-    "lstm": Layer(sequences=LSTM, keys=f"out=hidden_size {_STATES}"),
-    "gru": Layer(sequences=GRU, keys=f"out=hidden_size {_STATES}"),
-    "rnn": Layer(sequences=RNN, keys=f"out=hidden_size nonlinearity {_STATES}"),
-    "positions": Layer(sequences=nn.Positions),
-    "attention": Layer(sequences=attention),
-    "transformer": Layer(sequences=transformer),
-    "dropout": Layer(nn.Dropout),
-    "dropout1d": Layer(lines=nn.Dropout1d),
-    "dropout2d": Layer(images=nn.Dropout2d),
-    "relu": Layer(nn.ReLU),
-    "relu6": Layer(nn.ReLU6),
-    "relusquared": Layer(nn.ReLUSquared),
-    "leakyrelu": Layer(nn.LeakyReLU),
-    "prelu": Layer(prelu),
-    "elu": Layer(nn.ELU),
-    "selu": Layer(nn.SELU),
-    "celu": Layer(nn.CELU, types={"alpha": Positive}),
-    "gelu": Layer(nn.GELU),
-    "silu": Layer(nn.SiLU),
-    "mish": Layer(nn.Mish),
-    "softplus": Layer(nn.Softplus),
-    "softsign": Layer(nn.Softsign),
-    "hardswish": Layer(nn.Hardswish),
-    "hardsigmoid": Layer(nn.Hardsigmoid),
-    "hardtanh": Layer(nn.Hardtanh),
-    "threshold": Layer(threshold),
-    "softcap": Layer(nn.SoftCap),
-    "tanh": Layer(nn.Tanh),
-    "tanhshrink": Layer(nn.Tanhshrink),
-    "sigmoid": Layer(nn.Sigmoid),
-    "logsigmoid": Layer(nn.LogSigmoid),
+    "pad": LayerSpec(lines=pad, images=pad, keys="size=padding mode value"),
+    "pixel_shuffle": LayerSpec(images=nn.PixelShuffle, keys="factor=upscale_factor"),
+    "pixel_unshuffle": LayerSpec(images=nn.PixelUnshuffle, keys="factor=downscale_factor"),
+    "batch_norm": LayerSpec(
+        features=nn.BatchNorm1d, images=nn.BatchNorm2d, keys="eps momentum affine"
+    ),
+    "layer_norm": LayerSpec(nn.LayerNorm, "eps affine=elementwise_affine bias"),
+    "group_norm": LayerSpec(nn.GroupNorm, "groups=num_groups eps affine"),
+    "instance_norm": LayerSpec(
+        lines=nn.InstanceNorm1d, images=nn.InstanceNorm2d, keys="eps affine"
+    ),
+    "rms_norm": LayerSpec(nn.RMSNorm, "eps affine=elementwise_affine"),
+    "lstm": LayerSpec(sequences=LSTMStates, keys=f"out=hidden_size {_STATES}"),
+    "gru": LayerSpec(sequences=GRUStates, keys=f"out=hidden_size {_STATES}"),
+    "rnn": LayerSpec(sequences=RNNStates, keys=f"out=hidden_size nonlinearity {_STATES}"),
+    "positions": LayerSpec(sequences=nn.Positions),
+    "attention": LayerSpec(sequences=attention),
+    "transformer": LayerSpec(sequences=transformer),
+    "dropout": LayerSpec(nn.Dropout),
+    "dropout1d": LayerSpec(lines=nn.Dropout1d),
+    "dropout2d": LayerSpec(images=nn.Dropout2d),
+    "relu": LayerSpec(nn.ReLU),
+    "relu6": LayerSpec(nn.ReLU6),
+    "relusquared": LayerSpec(nn.ReLUSquared),
+    "leaky_relu": LayerSpec(nn.LeakyReLU),
+    "prelu": LayerSpec(prelu),
+    "elu": LayerSpec(nn.ELU),
+    "selu": LayerSpec(nn.SELU),
+    "celu": LayerSpec(nn.CELU, types={"alpha": Positive}),
+    "gelu": LayerSpec(nn.GELU),
+    "silu": LayerSpec(nn.SiLU),
+    "mish": LayerSpec(nn.Mish),
+    "softplus": LayerSpec(nn.Softplus),
+    "softsign": LayerSpec(nn.Softsign),
+    "hardswish": LayerSpec(nn.Hardswish),
+    "hardsigmoid": LayerSpec(nn.Hardsigmoid),
+    "hardtanh": LayerSpec(nn.Hardtanh),
+    "threshold": LayerSpec(threshold),
+    "softcap": LayerSpec(nn.SoftCap),
+    "tanh": LayerSpec(nn.Tanh),
+    "tanhshrink": LayerSpec(nn.Tanhshrink),
+    "sigmoid": LayerSpec(nn.Sigmoid),
+    "logsigmoid": LayerSpec(nn.LogSigmoid),
     "softmax": _along(nn.Softmax),
-    "logsoftmax": _along(nn.LogSoftmax),
+    "log_softmax": _along(nn.LogSoftmax),
     "softmin": _along(nn.Softmin),
     "glu": _along(nn.GLU),
     "swiglu": _along(nn.SwiGLU),
-    "identity": Layer(anything=nn.Identity, keys=""),
+    "identity": LayerSpec(anything=nn.Identity, keys=""),
 }

@@ -6,18 +6,18 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from gradcli.config.node import Report
+from gradcli.config.node import ErrorReport
 from gradcli.config.planned import PlannedLayer, chains
-from gradcli.errors import Place
+from gradcli.errors import Location
 
-NORMS = {"batchnorm", "layernorm", "groupnorm", "instancenorm", "rmsnorm"}
+NORMS = {"batch_norm", "layer_norm", "group_norm", "instance_norm", "rms_norm"}
 DROPOUTS = {"dropout", "dropout1d", "dropout2d"}
 # Layers that mix features, by where these stand: in the last dimension, or anywhere in a sample.
 OF_ROWS = {"linear", "embed", "lstm", "gru", "rnn", "attention", "transformer"}
-OF_IMAGES = {"conv", "conv_transpose", "conv1d", "conv1d_transpose"}
+OF_IMAGES = {"conv", "conv_transpose", "conv1d", "conv_transpose1d"}
 
 
-def lints(layers: Sequence[PlannedLayer], report: Report) -> None:
+def lints(layers: Sequence[PlannedLayer], report: ErrorReport) -> None:
     """What is said of the order of layers, once of what is written once."""
     warner = _Warner(report)
     for chain in chains(layers):
@@ -29,35 +29,35 @@ def lints(layers: Sequence[PlannedLayer], report: Report) -> None:
 class _Warner:
     """Warns once of each place: turns of a `repeat` and uses of a block share theirs."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: ErrorReport) -> None:
         self.report = report
-        self.before: set[tuple[str, Place]] = set()
+        self.before: set[tuple[str, Location]] = set()
 
     def warn(self, code: str, message: str, layer: PlannedLayer, cure: str) -> None:
         """At this layer, unless the same was said there."""
-        if (code, layer.place) not in self.before:
-            self.before.add((code, layer.place))
+        if (code, layer.location) not in self.before:
+            self.before.add((code, layer.location))
             self.report.warn(
-                code, f"layer {layer.index}, {layer.title}{message}", layer.place, cure
+                code, f"layer {layer.index}, {layer.title}{message}", layer.location, cure
             )
 
 
 def _neighbours(last: PlannedLayer, first: PlannedLayer, warner: _Warner) -> None:
     """Check two layers, one directly behind the other."""
     follower = f"layer {first.index}, {first.title}"
-    if first.kind == "batchnorm" and last.fields.get("bias") and last.kind not in NORMS:
+    if first.kind == "batch_norm" and last.fields.get("bias") and last.kind not in NORMS:
         cure = "bias: false"
-        warner.warn("W103", ": its bias is removed again by the batchnorm", last, cure)
+        warner.warn("W103", ": its bias is removed again by the batch_norm", last, cure)
     if first.kind in NORMS and _ends_in_norm(last):
         where = f"layer {last.index}, {last.title}"
         message = f", normalises what {where}, has just normalised"
         warner.warn("W111", message, first, "leave one of the two out")
-    if first.kind == "batchnorm" and last.kind in DROPOUTS and last.fields.get("p"):
+    if first.kind == "batch_norm" and last.kind in DROPOUTS and last.fields.get("p"):
         message = (
             f", stands directly before {follower}, which learns the variance of values with zeros "
             "among them; in evaluation there are none"
         )
-        warner.warn("W112", message, last, "put it behind the batchnorm")
+        warner.warn("W112", message, last, "put it behind the batch_norm")
 
 
 def _ends_in_norm(layer: PlannedLayer) -> bool:

@@ -21,14 +21,15 @@ from gradcli.config import (
 )
 from gradcli.config.containers import CONTAINERS
 from gradcli.config.grouping import choose_optimizer
+from gradcli.config.layer_names import reserved
 from gradcli.config.layers import LAYERS
 from gradcli.config.lints import lints
 from gradcli.config.lora import Lora
 from gradcli.config.losses import LOSSES
-from gradcli.config.memory import Memory, fitting
+from gradcli.config.memory import TrainingMemory, fitting
 from gradcli.config.merge import Reading, full, override
 from gradcli.config.metrics import choose_metrics, task_of, written_metrics
-from gradcli.config.node import MAX_VALUES, RUN_VALUES, Node, Report
+from gradcli.config.node import MAX_VALUES, RUN_VALUES, ErrorReport, YamlNode
 from gradcli.config.own_code import OwnCode
 from gradcli.config.planned import PlannedLayer, written_layers
 from gradcli.config.planner import Planner
@@ -38,9 +39,9 @@ from gradcli.config.sample_prompt import prompt_fits
 from gradcli.config.schedules import choose_schedule
 from gradcli.config.schema import check, schema_of
 from gradcli.config.sections import (
-    ELSEWHERE,
+    MISPLACED,
     VERSION,
-    Choice,
+    NamedSection,
     Pretrained,
     choose,
     expectations,
@@ -48,20 +49,20 @@ from gradcli.config.sections import (
     settings,
     top,
 )
-from gradcli.config.signal import Signal
+from gradcli.config.tensor_spec import TensorSpec
 from gradcli.config.trust import Trust
-from gradcli.data import DATASETS, Facts, Source
+from gradcli.data import DATASETS, DataSpec, Source
 from gradcli.data.dataset import without_data
 from gradcli.dataclass import dataclass
-from gradcli.errors import ErrorGroup, GradcliError, Place
+from gradcli.errors import ErrorGroup, GradcliError, Location
 from gradcli.train import pretrained
-from gradcli.train.job import Expectation, Settings, logged_every
+from gradcli.train.job import Expectation, TrainSettings, logged_every
 from gradcli.train.metrics import METRICS
 
 UNKNOWN = "E102"  # of errors: a name that no table has
 # The names that own code may not take, by its kind.
 RESERVED: dict[str, Collection[str]] = {
-    "layer": {**LAYERS, **CONTAINERS},
+    "layer": reserved([*LAYERS, *CONTAINERS]),
     "dataset": DATASETS,
     "loss": LOSSES,
     "metric": METRICS,
@@ -90,13 +91,13 @@ class Config:
 
     name: str
     data: Source
-    facts: Facts
+    facts: DataSpec
     model: tuple[PlannedLayer, ...]
-    loss: Choice
-    metrics: Mapping[str, Choice]
-    optim: Choice
-    schedule: Choice
-    train: Settings
+    loss: NamedSection
+    metrics: Mapping[str, NamedSection]
+    optim: NamedSection
+    schedule: NamedSection
+    train: TrainSettings
     expect: tuple[Expectation, ...]
     steps: int
     resolved: dict[str, Any]
@@ -107,9 +108,9 @@ class Config:
     pretrained: Pretrained | None
     lora: Lora | None
     root: Path
-    tree: Node
+    tree: YamlNode
     warnings: tuple[GradcliError, ...]
-    memory: Memory | None = None
+    memory: TrainingMemory | None = None
 
 
 def load(
@@ -117,7 +118,7 @@ def load(
     overrides: Sequence[str] = (),
     room: Room | None = HERE,
     runs: Path | None = Path("runs"),
-    facts: Facts | None = None,
+    facts: DataSpec | None = None,
     trust: Trust | None = None,
 ) -> Config:
     """The config in `path` with `overrides` (KEY=VALUE) laid over it; `room` is where it runs.
@@ -130,7 +131,7 @@ def load(
     Raises:
         ErrorGroup: every mistake in it, in the order of the file.
     """
-    report = Report(RUN_VALUES if runs is None else MAX_VALUES)
+    report = ErrorReport(RUN_VALUES if runs is None else MAX_VALUES)
     try:
         config = _Loading(path, report, runs, facts, trust or Trust()).load(overrides)
     except ErrorGroup:
@@ -145,13 +146,13 @@ def load(
 
 def _sort(errors: list[GradcliError]) -> list[GradcliError]:
     """By exit code (what is written before what lies on the disk), then by place."""
-    unique = {(error.message, str(error.place)): error for error in errors}
+    unique = {(error.message, str(error.location)): error for error in errors}
     return sorted(
         unique.values(),
         key=lambda error: (
             error.exit_code,
-            error.place.file if error.place else "",
-            (error.place.line, error.place.column) if error.place else (0, 0),
+            error.location.file if error.location else "",
+            (error.location.line, error.location.column) if error.location else (0, 0),
         ),
     )
 
@@ -160,7 +161,12 @@ class _Loading:
     """One config on its way from text to values."""
 
     def __init__(
-        self, path: Path, report: Report, runs: Path | None, facts: Facts | None, trust: Trust
+        self,
+        path: Path,
+        report: ErrorReport,
+        runs: Path | None,
+        facts: DataSpec | None,
+        trust: Trust,
     ) -> None:
         self.path = path
         self.runs = runs
@@ -174,11 +180,11 @@ class _Loading:
         tree = override(self.reading.file(self.path), overrides, report)
         files = tree.map().get("code")
         code = own_code.read(files, self.path.parent, RESERVED, report, self.trust)
-        tree = blocks.expand(tree, {**LAYERS, **CONTAINERS, **code.layers}, report)
+        tree = blocks.expand(tree, {*RESERVED["layer"], *code.layers}, report)
         references = References(tree, report)
         root = references.resolve(tree)
         crosscheck.unused_vars(tree, references.names, report)
-        values = check(root, schema_of(top), "", report, elsewhere=ELSEWHERE)
+        values = check(root, schema_of(top), "", report, elsewhere=MISPLACED)
         self._version(root)
         data = self._data(root, code)
         source, facts = (data[0].instance, data[1]) if data else (None, None)
@@ -186,7 +192,9 @@ class _Loading:
         sections = root.map()
         loss = choose("loss", sections.get("loss"), {**LOSSES, **code.losses}, report)
         optim = choose_optimizer(sections.get("optim"), report)
-        schedule = choose_schedule(sections.get("schedule", Node("constant", root.place)), report)
+        schedule = choose_schedule(
+            sections.get("schedule", YamlNode("constant", root.location)), report
+        )
         train = settings(sections.get("train"), report)
         pretrained = self._pretrained(sections.get("pretrained"))
         lora = self._lora(sections.get("lora"))
@@ -206,7 +214,7 @@ class _Loading:
                 root, train, expect, instances, facts, schedule.instance.metric, report
             )
         if layers:
-            crosscheck.parameters(layers, crosscheck.place_of(root, "model"), report)
+            crosscheck.parameters(layers, crosscheck.location_of(root, "model"), report)
         if layers and facts and loss and values and not report.errors:
             reach.weights_lint(layers, lora, values["freeze"], facts, report)
             reach.outputs_lint(root, loss, layers[-1], facts, report)
@@ -243,7 +251,7 @@ class _Loading:
         config.resolved.update(_resolve(config, data[0].name))
         return config
 
-    def _pretrained(self, node: Node | None) -> Pretrained | None:
+    def _pretrained(self, node: YamlNode | None) -> Pretrained | None:
         """Where first weights come from; that must be there, unless the run has begun."""
         if node is None:
             return None
@@ -257,27 +265,27 @@ class _Loading:
         try:
             file = pretrained.locate(section.from_, self.path.parent, self.runs)
         except GradcliError as error:
-            error.place = node.map()["from"].place
+            error.location = node.map()["from"].location
             self.report.errors.append(error)
             return None
         return replace(section, from_=str(file.resolve()))
 
-    def _lora(self, node: Node | None) -> Lora | None:
+    def _lora(self, node: YamlNode | None) -> Lora | None:
         if node is None:
             return None
         values = check(node, schema_of(Lora), "lora.", self.report)
         return None if values is None else Lora(**values)
 
-    def _version(self, root: Node) -> None:
+    def _version(self, root: YamlNode) -> None:
         node = root.map().get("gradcli")
         if node and type(node.value) is int and node.value != VERSION:
             self.report.error(
                 "E104",
                 f"config format {node.value} is not known; this gradcli reads gradcli: {VERSION}",
-                node.place,
+                node.location,
             )
 
-    def _data(self, root: Node, code: OwnCode) -> tuple[Choice, Facts] | None:
+    def _data(self, root: YamlNode, code: OwnCode) -> tuple[NamedSection, DataSpec] | None:
         """The data source with its paths, and what it says about itself."""
         node = root.map().get("data")
         table = ChainMap[str, Any](dict(code.datasets), DATASETS)
@@ -286,18 +294,18 @@ class _Loading:
             return None
         if self.facts is not None:
             source = without_data(choice.instance, self.path.parent)
-            return Choice(choice.name, choice.values, source), self.facts
+            return NamedSection(choice.name, choice.values, source), self.facts
         try:
             source = choice.instance.locate(self.path.parent)
             facts = source.facts()
         except GradcliError as error:
-            error.place = error.place or _spoken_of(full(node), error.message)
+            error.location = error.location or _spoken_of(full(node), error.message)
             self.report.errors.append(error)
             return None
-        return Choice(choice.name, choice.values, source), facts
+        return NamedSection(choice.name, choice.values, source), facts
 
     def _model(
-        self, root: Node, facts: Facts | None, loss: Choice | None, code: OwnCode
+        self, root: YamlNode, facts: DataSpec | None, loss: NamedSection | None, code: OwnCode
     ) -> list[PlannedLayer] | None:
         """All layers, or None when one is wrong."""
         node = root.map().get("model")
@@ -305,8 +313,8 @@ class _Loading:
             return None
         before = len(self.report.errors)
         vocab = facts.vocab if facts and facts.input_kind == "index" else None
-        signal = Signal(facts.input, vocab) if facts else None
-        layers, output = Planner(self.report, code.layers).plan(node, signal)
+        spec = TensorSpec(facts.input, vocab) if facts else None
+        layers, output = Planner(self.report, code.layers).plan(node, spec)
         if facts is None or output is None or len(self.report.errors) > before:
             return None
         lints(layers, self.report)
@@ -319,12 +327,12 @@ class _Loading:
 
     def _together(
         self,
-        root: Node,
-        facts: Facts,
-        train: Settings,
+        root: YamlNode,
+        facts: DataSpec,
+        train: TrainSettings,
         layers: list[PlannedLayer] | None,
-        schedule: Choice,
-        loss: Choice | None,
+        schedule: NamedSection,
+        loss: NamedSection | None,
     ) -> int | None:
         if loss and train.sampler is not None:
             crosscheck.sampler_fits(root, facts, loss, self.report)
@@ -335,12 +343,12 @@ class _Loading:
         return steps
 
 
-def _spoken_of(section: Node, message: str) -> Place:
+def _spoken_of(section: YamlNode, message: str) -> Location:
     """Where the key stands that a message begins with, or the value that it quotes."""
     key = message.partition(" ")[0].rstrip(":")
     if key in section.keys:
         return section.keys[key]
-    return section.place_quoted_in(message) or section.map()["name"].place
+    return section.location_quoted_in(message) or section.map()["name"].location
 
 
 def _stem(path: Path) -> str:

@@ -7,26 +7,26 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gradcli.config import number_labels
-from gradcli.config.node import Node, Report
+from gradcli.config.node import ErrorReport, YamlNode
 from gradcli.config.planned import PlannedLayer
-from gradcli.config.sections import Choice
-from gradcli.config.signal import Signal
+from gradcli.config.sections import NamedSection
+from gradcli.config.tensor_spec import TensorSpec
 from gradcli.errors import ShapeError
 from gradcli.wording import quantity
 
 if TYPE_CHECKING:
-    from gradcli.data import Facts
+    from gradcli.data import DataSpec
 
 _TAKES_LOGITS = {"cross_entropy": "softmax", "bce_with_logits": "sigmoid"}
 _PROBABILITIES = ("softmax", "sigmoid")
 
 
-def target_kind(facts: Facts) -> str:
+def target_kind(facts: DataSpec) -> str:
     """Whether the targets are "labels" or "values"."""
     return "labels" if classes_of(facts) is not None else "values"
 
 
-def classes_of(facts: Facts) -> int | None:
+def classes_of(facts: DataSpec) -> int | None:
     """How many there are, a token of a text being one; None where targets are values."""
     if facts.classes is None and facts.target and facts.input_kind == "index":
         return facts.vocab  # the next token of a text
@@ -34,12 +34,12 @@ def classes_of(facts: Facts) -> int | None:
 
 
 def output_fits(
-    root: Node,
-    loss: Choice,
-    facts: Facts,
+    root: YamlNode,
+    loss: NamedSection,
+    facts: DataSpec,
     layers: Sequence[PlannedLayer],
-    output: Signal,
-    report: Report,
+    output: TensorSpec,
+    report: ErrorReport,
 ) -> None:
     """The model must end in one number a class and label, a binary label, or a value."""
     last = layers[-1]
@@ -47,7 +47,7 @@ def output_fits(
     if problem:
         if number_labels.may_be_values(root, facts):
             cure += f"; {number_labels.CURE}"
-        report.error("E109", problem, root.map()["loss"].place, caret=cure)
+        report.error("E109", problem, root.map()["loss"].location, caret=cure)
         return
     kind, binary = target_kind(facts), loss.instance.binary
     if kind == "values":
@@ -60,10 +60,10 @@ def output_fits(
         return
     what = "target values" if kind == "values" else "classes"
     count = shape[-1] if shape else 1
-    has = f"the data has {count} {what}, so it must give {Signal(shape)}"
+    has = f"the data has {count} {what}, so it must give {TensorSpec(shape)}"
     notes: tuple[str, ...] = ()
     if kind == "labels" and binary:
-        has = f"'{loss.name}' takes one for the second of two classes, {Signal(shape)}"
+        has = f"'{loss.name}' takes one for the second of two classes, {TensorSpec(shape)}"
     elif kind == "labels" and len(output.shape) == len(shape):
         notes = ("write $data.classes instead of a number",)
     if len(output.shape) > len(shape):
@@ -72,7 +72,7 @@ def output_fits(
         ShapeError(
             f"layer {last.index}, {last.title}, the last one, gives "
             f"{quantity(str(output), 'value')} a sample; {has}",
-            place=last.place,
+            location=last.location,
             notes=notes,
         )
     )
@@ -85,21 +85,25 @@ def _or_last_step(layers: Sequence[PlannedLayer]) -> str:
     return f", or write last: true in layer {steps[-1].index}, {steps[-1].title}" if steps else ""
 
 
-def _attempt(root: Node, loss: Choice, facts: Facts, output: Signal, report: Report) -> None:
+def _attempt(
+    root: YamlNode, loss: NamedSection, facts: DataSpec, output: TensorSpec, report: ErrorReport
+) -> None:
     """Try a loss of the user's own on such outputs."""
     if loss.instance.attempt is None:
         return
     try:
         warning = loss.instance.attempt(output.shape, facts)
         if warning:
-            place = root.map()["loss"].place
-            report.warn("W108", f"loss '{loss.name}': {warning}", place, caret="end it in mean()")
+            location = root.map()["loss"].location
+            report.warn(
+                "W108", f"loss '{loss.name}': {warning}", location, caret="end it in mean()"
+            )
     except ShapeError as error:
-        error.place = error.place or root.map()["loss"].place
+        error.location = error.location or root.map()["loss"].location
         report.errors.append(error)
 
 
-def _wrong_kind(loss: Choice, facts: Facts) -> tuple[str, str] | None:
+def _wrong_kind(loss: NamedSection, facts: DataSpec) -> tuple[str, str] | None:
     """A loss for other targets than the data has, and the cure."""
     kind, classes = target_kind(facts), classes_of(facts)
     if kind not in loss.instance.targets:
@@ -125,7 +129,7 @@ def _wrong_kind(loss: Choice, facts: Facts) -> tuple[str, str] | None:
     return None
 
 
-def _wrong_weights(loss: Choice, facts: Facts) -> tuple[str, str] | None:
+def _wrong_weights(loss: NamedSection, facts: DataSpec) -> tuple[str, str] | None:
     """Other weights than one for each class or value, and the cure."""
     kind, count = target_kind(facts), loss.instance.weights
     if kind == "values":
@@ -142,28 +146,28 @@ def _wrong_weights(loss: Choice, facts: Facts) -> tuple[str, str] | None:
     )
 
 
-def end_lint(root: Node, loss: Choice, last: PlannedLayer, report: Report) -> None:
+def end_lint(root: YamlNode, loss: NamedSection, last: PlannedLayer, report: ErrorReport) -> None:
     """A last layer that is allowed before this loss, and probably not meant."""
     twice = _TAKES_LOGITS.get(loss.name)
     if twice and last.kind in _PROBABILITIES:
         report.warn(
             "W101",
             f"{loss.name} takes the {twice} itself; layer {last.index}, "
-            f"{last.kind}, makes it a {twice} of a {last.kind}",
-            last.place,
+            f"{last.spelling}, makes it a {twice} of a {last.spelling}",
+            last.location,
             caret="leave it out",
         )
     if loss.name == "bce" and last.kind == "linear":
         report.warn(
             "W101",
             f"bce takes probabilities; layer {last.index}, {last.title}, gives any number",
-            root.map()["loss"].place,
+            root.map()["loss"].location,
             caret="use bce_with_logits",
         )
     if loss.name in ("nll", "kl") and last.kind in _PROBABILITIES:
         report.warn(
             "W101",
             f"{loss.name} takes logarithms of probabilities; layer {last.index}, "
-            f"{last.kind}, gives probabilities",
-            last.place,
+            f"{last.spelling}, gives probabilities",
+            last.location,
         )

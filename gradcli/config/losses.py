@@ -15,14 +15,14 @@ from gradcli.engine.kind import NotNegative, Portion, Positive
 from gradcli.engine.nn import functional as F
 
 if TYPE_CHECKING:
-    from gradcli.data import Facts
+    from gradcli.data import DataSpec
 
 LossFunction = Callable[[Tensor, Tensor], Tensor]
-Answers = Callable[[Tensor], Tensor]
+Postprocess = Callable[[Tensor], Tensor]
 
 
 @dataclass(frozen=True)
-class Loss:
+class LossSpec:
     """A loss, and what it is for.
 
     Attributes:
@@ -30,10 +30,10 @@ class Loss:
         make: gives the function of outputs and targets.
         binary: labels are of two classes, and one output stands for the second of them.
         weights: how many weights it was given, one a class or value; None for any number.
-        answers: by kind of targets, what outputs say where that is not themselves: scores of the
-            classes, or values. Metrics and predictions are of these.
+        postprocess: by kind of targets, what turns outputs into scores of the classes or values,
+            for metrics and predictions; none where they are that already.
         mixed: it takes labels that are probabilities of the classes as well.
-        mass: what targets count in the mean, where not all count alike.
+        total_weight: the sum of the weights of targets in the mean, where they differ.
         attempt: tries it on outputs of a shape, and gives a warning; of own code, whose mistakes
             only show so.
         distance: it grows with |output - target| alone, so that targets may be scaled; None where
@@ -44,14 +44,14 @@ class Loss:
     make: Callable[[], LossFunction]
     binary: bool = False
     weights: int | None = None
-    answers: Mapping[str, Answers] = field(default_factory=dict)
+    postprocess: Mapping[str, Postprocess] = field(default_factory=dict)
     mixed: bool = False
-    mass: Callable[[Tensor], Tensor] | None = None
-    attempt: Callable[[tuple[int, ...], Facts], str] | None = None
+    total_weight: Callable[[Tensor], Tensor] | None = None
+    attempt: Callable[[tuple[int, ...], DataSpec], str] | None = None
     distance: bool | None = False
 
 
-def cross_entropy(label_smoothing: Portion = 0.0, weight: Weights = ()) -> Loss:
+def cross_entropy(label_smoothing: Portion = 0.0, weight: Weights = ()) -> LossSpec:
     """-log softmax(outputs)[label], the mean over all labels, weighted by class.
 
     For labels; the model ends with one output per class, and `weight` has one number per class.
@@ -59,38 +59,38 @@ def cross_entropy(label_smoothing: Portion = 0.0, weight: Weights = ()) -> Loss:
     return _of_labels("cross_entropy", weight, label_smoothing=label_smoothing)
 
 
-def nll(weight: Weights = ()) -> Loss:
+def nll(weight: Weights = ()) -> LossSpec:
     """-outputs[label], where outputs are log-probabilities; otherwise like cross_entropy."""
     return _of_labels("nll_loss", weight)
 
 
-def mse() -> Loss:
+def mse() -> LossSpec:
     """(output - target)^2, the mean over all values; for values."""
     return _of_values("mse_loss", distance=True)
 
 
-def l1() -> Loss:
+def l1() -> LossSpec:
     """|output - target|, the mean over all values; for values."""
     return _of_values("l1_loss", distance=True)
 
 
-def smooth_l1(beta: NotNegative = 1.0) -> Loss:
+def smooth_l1(beta: NotNegative = 1.0) -> LossSpec:
     """|output - target|, but quadratic below beta; the mean over all values; for values."""
     return _of_values("smooth_l1_loss", distance=True, beta=beta)
 
 
-def huber(delta: Positive = 1.0) -> Loss:
+def huber(delta: Positive = 1.0) -> LossSpec:
     """Half of (output - target)^2, linear beyond delta; the mean over all values; for values."""
     return _of_values("huber_loss", distance=True, delta=delta)
 
 
-def bce() -> Loss:
+def bce() -> LossSpec:
     """Binary cross-entropy of probabilities, as after `sigmoid`; otherwise like bce_with_logits."""
-    answers = {"labels": _scores_of_probabilities}
-    return _of_values("binary_cross_entropy", binary=True, answers=answers)
+    postprocess = {"labels": _scores_of_probabilities}
+    return _of_values("binary_cross_entropy", binary=True, postprocess=postprocess)
 
 
-def bce_with_logits(pos_weight: Positive | Weights = 1.0) -> Loss:
+def bce_with_logits(pos_weight: Positive | Weights = 1.0) -> LossSpec:
     """Binary cross-entropy of sigmoid(outputs); targets of 1 count pos_weight times.
 
     For values from 0 to 1 (a list of pos_weight has one number per value), or for two-class labels
@@ -102,27 +102,29 @@ def bce_with_logits(pos_weight: Positive | Weights = 1.0) -> Loss:
         "binary_cross_entropy_with_logits",
         binary=True,
         weights=many,
-        answers={"labels": _scores_of_logits, "values": _sigmoid},
+        postprocess={"labels": _scores_of_logits, "values": _sigmoid},
         **options,
     )
 
 
-def kl(log_target: bool = False, reduction: Literal["batchmean", "mean"] = "batchmean") -> Loss:
+def kl(log_target: bool = False, reduction: Literal["batchmean", "mean"] = "batchmean") -> LossSpec:
     """Target (log(target) - output), where outputs are log-probabilities.
 
     For values that are probabilities.
     """
     options: dict[str, Any] = {"log_target": log_target, "reduction": reduction}
-    return _of_values("kl_div", answers={} if log_target else {"values": _exp}, **options)
+    return _of_values("kl_div", postprocess={} if log_target else {"values": _exp}, **options)
 
 
-def poisson_nll(log_input: bool = True, full: bool = False, eps: Positive = 1e-8) -> Loss:
+def poisson_nll(log_input: bool = True, full: bool = False, eps: Positive = 1e-8) -> LossSpec:
     """Negative log-likelihood of counts under a Poisson distribution with rates exp(outputs).
 
     For values that are counts.
     """
     options: dict[str, Any] = {"log_input": log_input, "full": full, "eps": eps}
-    return _of_values("poisson_nll_loss", answers={"values": _exp} if log_input else {}, **options)
+    return _of_values(
+        "poisson_nll_loss", postprocess={"values": _exp} if log_input else {}, **options
+    )
 
 
 def in_rows(function: LossFunction) -> LossFunction:
@@ -153,7 +155,7 @@ def in_shape(function: LossFunction) -> LossFunction:
 SHAPES: dict[str, Callable[[LossFunction], LossFunction]] = {"labels": in_rows, "values": in_shape}
 
 
-def _of_labels(name: str, weight: Sequence[float], **options: Any) -> Loss:
+def _of_labels(name: str, weight: Sequence[float], **options: Any) -> LossSpec:
     """A loss of torch's functions that takes one output a class."""
 
     def make() -> LossFunction:
@@ -161,20 +163,22 @@ def _of_labels(name: str, weight: Sequence[float], **options: Any) -> Loss:
         return in_rows(partial(getattr(F, name), **tensors, **options))
 
     mixed = name == "cross_entropy"
-    mass = _mass(weight) if weight else None
-    return Loss(("labels",), make, weights=len(weight) or None, mixed=mixed, mass=mass)
+    total_weight = _total_weight(weight) if weight else None
+    return LossSpec(
+        ("labels",), make, weights=len(weight) or None, mixed=mixed, total_weight=total_weight
+    )
 
 
-def _mass(weight: Sequence[float]) -> Callable[[Tensor], Tensor]:
+def _total_weight(weight: Sequence[float]) -> Callable[[Tensor], Tensor]:
     """The sum of the weights of the labels' classes; probabilities of classes count alike."""
 
-    def mass(targets: Tensor) -> Tensor:
+    def total_weight(targets: Tensor) -> Tensor:
         if targets.is_floating_point():
             return engine.full((), targets.shape[0])
         table = engine.tensor(list(weight))
         return table.index_select(index=targets.reshape(-1), dim=0).sum()
 
-    return mass
+    return total_weight
 
 
 def _of_values(
@@ -183,9 +187,9 @@ def _of_values(
     binary: bool = False,
     distance: bool = False,
     weights: int | None = None,
-    answers: Mapping[str, Answers] | None = None,
+    postprocess: Mapping[str, Postprocess] | None = None,
     **options: Any,
-) -> Loss:
+) -> LossSpec:
     """A loss of torch's functions that takes one output a value, or for each of binary labels."""
 
     def make() -> LossFunction:
@@ -198,7 +202,7 @@ def _of_values(
         return in_shape(partial(function, **arguments))
 
     kinds = ("labels", "values") if binary else ("values",)
-    return Loss(kinds, make, binary, weights, answers or {}, distance=distance)
+    return LossSpec(kinds, make, binary, weights, postprocess or {}, distance=distance)
 
 
 def _exp(outputs: Tensor) -> Tensor:
@@ -237,8 +241,8 @@ def _probability_of_scores(scores: Tensor) -> Tensor:
 
 
 _LEAST = 1e-7
-# What outputs have to be, so that they say these answers.
-OUTPUTS: dict[Answers, Answers] = {
+# The inverse of each: from scores or values to outputs.
+OUTPUTS: dict[Postprocess, Postprocess] = {
     _exp: _log,
     _sigmoid: _logit,
     _scores_of_logits: _logit_of_scores,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from gradcli import engine
 from gradcli.config.build import job_of
-from gradcli.config.crosscheck import place_of
+from gradcli.config.crosscheck import location_of
 from gradcli.config.room import Room
 from gradcli.data import LoadedData, staging
 from gradcli.dataclass import dataclass
@@ -36,7 +36,7 @@ FAR = 4
 
 
 @dataclass(frozen=True)
-class Memory:
+class TrainingMemory:
     """Bytes of a training.
 
     Attributes:
@@ -59,7 +59,7 @@ class Memory:
 
 def program_memory(
     config: Config, group: Group | None = None, device: str = "cpu", free: int | None = None
-) -> Memory:
+) -> TrainingMemory:
     """What `train` needs for this config on the CPU, to the byte; no number is computed.
 
     On a GPU with so many bytes free the data may stay on the host.
@@ -88,7 +88,7 @@ def program_memory(
         arena = arena_bytes(step, args)
         arriving = step.ranks.arriving if step.ranks is not None else 0
         persistent = meta.DEVICE.allocated + cpu.allocated() - before + arriving
-        return Memory(persistent, arena, meta.DEVICE.mapped - mapped)
+        return TrainingMemory(persistent, arena, meta.DEVICE.mapped - mapped)
     finally:
         engine.set_rng_state(state)
         if collects:
@@ -119,7 +119,7 @@ def on_ranks(config: Config, group: Group) -> Config:
     return replace(config, train=with_parts(config.train, config.facts.sizes["train"], group.size))
 
 
-def fitting(config: Config, room: Room) -> Memory | None:
+def fitting(config: Config, room: Room) -> TrainingMemory | None:
     """The memory of the training, None where it is not known: own code may look at numbers.
 
     Patterns of names that match nothing are `check_model`'s to refuse, and parts that are too
@@ -145,7 +145,7 @@ def fitting(config: Config, room: Room) -> Memory | None:
     return memory
 
 
-def _rehearsed(config: Config, memory: Memory, room: Room, free: int) -> None:
+def _rehearsed(config: Config, memory: TrainingMemory, room: Room, free: int) -> None:
     """Where the room may be too small: raise if it is, by a rehearsal of the whole training."""
     from gradcli.config.rehearsal import rehearse_training  # most trainings have room enough
 
@@ -198,7 +198,7 @@ def _least(config: Config) -> int:
             f"the model has {quantity(count, 'parameter')} and {quantity(sum(values), 'value')} a "
             "batch; their bytes overflow 64 bits"
         )
-        raise ErrorGroup([ShapeError(sentence, place=place_of(config.tree, "model"))])
+        raise ErrorGroup([ShapeError(sentence, location=location_of(config.tree, "model"))])
     return 4 * count + 2 * max(values)
 
 
@@ -212,7 +212,7 @@ def _too_large(config: Config, need: str, room: Room, free: int) -> ErrorGroup:
     error = DeviceError(
         f"training needs {need}, {room.where} has {byte_size(free)} available",
         code="E402",
-        place=place_of(config.tree, "model"),
+        location=location_of(config.tree, "model"),
         notes=(
             f"{quantity(count, 'parameter')}, {config.optim.name}, batches of {batch}",
             cure,

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from gradcli.config.node import Node, Report, describe
+from gradcli.config.node import ErrorReport, YamlNode, describe
 from gradcli.config.reader import MAX_DEPTH, read_file, read_value, read_yaml, way_on
-from gradcli.errors import ConfigError, Place
+from gradcli.errors import ConfigError, Location
 from gradcli.registry import did_you_mean
 
 NAMED_SECTIONS = ("data", "loss", "optim", "schedule")
@@ -19,23 +19,25 @@ MAX_OVERRIDES = 1000
 class Reading:
     """The files that one config is made of, in the order of reading."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: ErrorReport) -> None:
         self.report = report
         self.sources: list[tuple[Path, str]] = []
 
-    def file(self, path: Path, trail: tuple[Path, ...] = (), place: Place | None = None) -> Node:
+    def file(
+        self, path: Path, trail: tuple[Path, ...] = (), location: Location | None = None
+    ) -> YamlNode:
         """The config in `path` with everything it extends merged under it."""
         try:
             text = read_file(path)
         except ConfigError as error:
-            error.place = error.place or place
+            error.location = error.location or location
             raise
         identity = path.resolve()
         if identity in trail:
             chain = " -> ".join(step.name for step in (*trail[trail.index(identity) :], identity))
-            raise ConfigError(f"extends goes in a circle: {chain}", code="E109", place=place)
+            raise ConfigError(f"extends goes in a circle: {chain}", code="E109", location=location)
         if len(self.sources) >= MAX_FILES:
-            raise ConfigError(f"a config extends at most {MAX_FILES} files", place=place)
+            raise ConfigError(f"a config extends at most {MAX_FILES} files", location=location)
         self.sources.append((path, text))
         root = read_yaml(text, str(path), self.report)
         if root.value is None:
@@ -47,45 +49,47 @@ class Reading:
             raise ConfigError(
                 f"a config is a map of sections, this is {describe(root)}",
                 code="E104",
-                place=root.place,
+                location=root.location,
                 notes=way_on(path),
             )
         return self._under(root, path, (*trail, identity))
 
-    def _under(self, root: Node, path: Path, trail: tuple[Path, ...]) -> Node:
+    def _under(self, root: YamlNode, path: Path, trail: tuple[Path, ...]) -> YamlNode:
         """`root` laid over the files that its `extends` names."""
         extends = root.map().get("extends")
         own = without(root, "extends")
         if extends is None:
             return own
         names = extends.list() if isinstance(extends.value, list) else [extends]
-        below: Node | None = None
+        below: YamlNode | None = None
         for name in names:
             if not isinstance(name.value, str) or not name.value:
                 self.report.error(
                     "E104",
                     f"extends must be a file name or a list of them, got {describe(name)}",
-                    name.place,
+                    name.location,
                 )
                 continue
-            layer = self.file(path.parent / name.value, trail, name.place)
+            layer = self.file(path.parent / name.value, trail, name.location)
             below = layer if below is None else merge(below, layer, self.report)
         return own if below is None else merge(below, own, self.report)
 
 
-def without(node: Node, key: str) -> Node:
+def without(node: YamlNode, key: str) -> YamlNode:
     """The map without one key."""
     return replace(node, value={name: item for name, item in node.map().items() if name != key})
 
 
-def full(node: Node) -> Node:
+def full(node: YamlNode) -> YamlNode:
     """A section that is a bare name, as a map: adamw -> {name: adamw}."""
     if not isinstance(node.value, str):
         return node
-    return replace(node, value={"name": replace(node)}, keys={"name": node.place})
+    return replace(node, value={"name": replace(node)}, keys={"name": node.location})
 
 
-def merge(below: Node, above: Node, report: Report, path: tuple[str, ...] = ()) -> Node:
+def merge(
+    below: YamlNode, above: YamlNode, report: ErrorReport, path: tuple[str, ...] = ()
+) -> YamlNode:
     """`above` over `below`: maps merge, lists and scalars replace, null takes the entry away."""
     if len(path) == 1 and path[0] in NAMED_SECTIONS:
         below, above = full(below), full(above)
@@ -103,19 +107,19 @@ def merge(below: Node, above: Node, report: Report, path: tuple[str, ...] = ()) 
             items[key] = merge(items[key], item, report, (*path, key))
         else:
             items[key] = item
-    return Node(items, above.place, keys, broken=below.broken or above.broken)
+    return YamlNode(items, above.location, keys, broken=below.broken or above.broken)
 
 
-def _renamed(below: Node, above: Node) -> bool:
+def _renamed(below: YamlNode, above: YamlNode) -> bool:
     old, new = below.map().get("name"), above.map().get("name")
     return new is not None and (old is None or old.value != new.value)
 
 
-def _edit_layers(model: Node, changes: Node, report: Report) -> Node:
+def _edit_layers(model: YamlNode, changes: YamlNode, report: ErrorReport) -> YamlNode:
     """Change the fields of the layers that `changes` names."""
     pending = dict(changes.map())
 
-    def edit(layer: Node) -> Node:
+    def edit(layer: YamlNode) -> YamlNode:
         layer = layer.with_items(edit)
         name = layer.map().get("name")
         if name is not None and isinstance(name.value, str) and name.value in pending:
@@ -135,14 +139,14 @@ def _edit_layers(model: Node, changes: Node, report: Report) -> Node:
     return edited
 
 
-def _merge_fields(fields: Node, change: Node, report: Report) -> Node:
+def _merge_fields(fields: YamlNode, change: YamlNode, report: ErrorReport) -> YamlNode:
     if not isinstance(change.value, dict):
-        report.error("E104", f"a layer's fields are a map, got {describe(change)}", change.place)
+        report.error("E104", f"a layer's fields are a map, got {describe(change)}", change.location)
         return fields
     return merge(fields, change, report)
 
 
-def layer_names(model: Node) -> list[str]:
+def layer_names(model: YamlNode) -> list[str]:
     """The names given to layers with `name:`."""
     names = [
         item.value
@@ -152,7 +156,7 @@ def layer_names(model: Node) -> list[str]:
     return sorted(set(names))
 
 
-def override(root: Node, texts: Sequence[str], report: Report) -> Node:
+def override(root: YamlNode, texts: Sequence[str], report: ErrorReport) -> YamlNode:
     """Apply the `-s KEY=VALUE` of the command line to `root`."""
     if len(texts) > MAX_OVERRIDES:
         count = f"{MAX_OVERRIDES} overrides, got {len(texts)}"
@@ -160,37 +164,39 @@ def override(root: Node, texts: Sequence[str], report: Report) -> Node:
     earlier: dict[str, str] = {}
     for text in texts:
         short = text if len(text) <= 200 else text[:197] + "..."
-        place = Place(f"-s {short}")
+        location = Location(f"-s {short}")
         key, equals, value = text.partition("=")
         # The figures in `expect:` have a dot in their names.
         depth = 1 if key.strip().startswith("expect.") else -1
         steps = [step.strip() for step in key.split(".", depth)]
         if not equals or not all(steps):
-            report.error("E108", f"an override is KEY=VALUE, got {short!r}", place)
+            report.error("E108", f"an override is KEY=VALUE, got {short!r}", location)
             continue
         if len(steps) > MAX_DEPTH:
-            report.error("E108", f"an override reaches at most {MAX_DEPTH} levels down", place)
+            report.error("E108", f"an override reaches at most {MAX_DEPTH} levels down", location)
             continue
         if steps[0] == "extends":
-            report.error("E108", "extends stands in a file, it cannot be overridden", place)
+            report.error("E108", "extends stands in a file, it cannot be overridden", location)
             continue
         if not value.strip():
             notes = (f"null takes a value away: -s {key}=null",)
-            report.error("E108", f"'{key}' is given no value", place, notes=notes)
+            report.error("E108", f"'{key}' is given no value", location, notes=notes)
             continue
         if key in earlier:
             report.error(
-                "E108", f"'{key}' is overridden twice: {earlier[key]!r} and {text!r}", place
+                "E108", f"'{key}' is overridden twice: {earlier[key]!r} and {text!r}", location
             )
             continue
         earlier[key] = text
-        root = _laid(root, steps, read_value(value, place, report), place, report)
+        root = _laid(root, steps, read_value(value, location, report), location, report)
     return root
 
 
-def _laid(root: Node, steps: list[str], value: Node, place: Place, report: Report) -> Node:
+def _laid(
+    root: YamlNode, steps: list[str], value: YamlNode, location: Location, report: ErrorReport
+) -> YamlNode:
     for depth, step in reversed(list(enumerate(steps))):
         if depth == 0 and step in NAMED_SECTIONS:
             value = full(value)
-        value = Node({step: value}, place, {step: place})
+        value = YamlNode({step: value}, location, {step: location})
     return merge(root, value, report)

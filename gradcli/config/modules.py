@@ -46,7 +46,7 @@ class Parallel(nn.Sequential):
         )
 
 
-def _obstacle(layer: States) -> str:
+def _obstacle(layer: RecurrentStates) -> str:
     """Why a recurrent layer does not work step by step; "" where it does."""
     if layer.last:
         return "gives the state of the last step only"
@@ -55,11 +55,16 @@ def _obstacle(layer: States) -> str:
     return unless_random(layer, layer.dropout)
 
 
-class States(nn.StatefulModule, Recurrent):
+class RecurrentStates(nn.StatefulModule, Recurrent):
     """A recurrent layer that gives one tensor: the states of all steps, or of the last one.
 
     With two directions the last one of each, side by side: each has then seen everything.
     """
+
+    def __init_subclass__(cls, **keywords: object) -> None:
+        super().__init_subclass__(**keywords)
+        # Patterns of `freeze` and `lora`, messages and --compare torch have the engine's name.
+        cls.__name__ = cls.__name__.removesuffix("States")
 
     def __init__(self, *args: Any, last: bool = False, **keywords: Any) -> None:
         options = {"batch_first": True, **keywords}
@@ -78,13 +83,13 @@ class States(nn.StatefulModule, Recurrent):
         return engine.cat([h_n[-1 - i] for i in reversed(range(self.directions))], -1)
 
 
-class LSTM(States, nn.LSTM):
+class LSTMStates(RecurrentStates, nn.LSTM):
     """Long short-term memory: a state of hidden_size numbers after each step, or the last one."""
 
 
-class GRU(States, nn.GRU):
+class GRUStates(RecurrentStates, nn.GRU):
     """Gated recurrent unit: a state of hidden_size numbers after each step, or the last one."""
 
 
-class RNN(States, nn.RNN):
+class RNNStates(RecurrentStates, nn.RNN):
     """The plain recurrent layer: a state of hidden_size numbers after each step, or the last."""

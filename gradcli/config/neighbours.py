@@ -10,7 +10,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
 
-from gradcli.data.files import shown
+from gradcli.data.files import path_text
 
 
 @contextmanager
@@ -43,17 +43,17 @@ class _Refusal:
         spec = PathFinder.find_spec(fullname, path, target)
         if spec is None or fullname.partition(".")[0] == "gradcli":
             return None
-        for place in (spec.origin, *(spec.submodule_search_locations or ())):
-            if place is not None and self._is_neighbour(Path(place)):
+        for file in (spec.origin, *(spec.submodule_search_locations or ())):
+            if file is not None and self._is_neighbour(Path(file)):
                 raise ImportError(
-                    f"{shown(place)} lies beside it, where anybody may have put it, and was not "
-                    "run; where you trust it, add --trust-code (in Python: trust_code=True)"
+                    f"{path_text(file)} lies beside it, where anybody may have put it, and was "
+                    "not run; where you trust it, add --trust-code (in Python: trust_code=True)"
                 )
         return None
 
-    def _is_neighbour(self, place: Path) -> bool:
+    def _is_neighbour(self, path: Path) -> bool:
         """Whether it lies in the folder, as written or behind links, and is not installed there."""
-        ways = (place.absolute(), place.resolve())
+        ways = (path.absolute(), path.resolve())
         if any(way.is_relative_to(root) for way in ways for root in self.installed):
             return False
         return any(way.is_relative_to(folder) for way in ways for folder in self.folders)

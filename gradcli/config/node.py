@@ -8,7 +8,7 @@ from operator import is_
 from typing import Any
 
 from gradcli.dataclass import dataclass
-from gradcli.errors import ConfigError, GradcliError, Place
+from gradcli.errors import ConfigError, GradcliError, Location
 from gradcli.wording import quantity
 
 Scalar = None | bool | int | float | str
@@ -20,41 +20,41 @@ MAX_VALUES = 1 << 14  # of all files of a config together; what uses of blocks p
 
 
 @dataclass(frozen=True)
-class Node:
+class YamlNode:
     """One value of a YAML file: a scalar, a list of nodes or a map from text to nodes.
 
     Attributes:
         value: the scalar itself, or the list or map of further nodes.
-        place: where it stands.
+        location: where it stands.
         keys: for a map, where each of its keys stands.
         quoted: the scalar was written in quotes, so it is text whatever it looks like.
         broken: an error was reported for this value; nothing more is said about it.
     """
 
-    value: Scalar | list[Node] | dict[str, Node]
-    place: Place
-    keys: dict[str, Place] = field(default_factory=dict)
+    value: Scalar | list[YamlNode] | dict[str, YamlNode]
+    location: Location
+    keys: dict[str, Location] = field(default_factory=dict)
     quoted: bool = False
     broken: bool = False
 
-    def map(self) -> dict[str, Node]:
+    def map(self) -> dict[str, YamlNode]:
         """The entries of a map; of anything else, none."""
         return self.value if isinstance(self.value, dict) else {}
 
-    def list(self) -> list[Node]:
+    def list(self) -> list[YamlNode]:
         """The items of a list; of anything else, none."""
         return self.value if isinstance(self.value, list) else []
 
-    def entry(self) -> tuple[str, Node, Place] | None:
+    def entry(self) -> tuple[str, YamlNode, Location] | None:
         """Name, value and place of `name` or `name: value`; None for anything else."""
         if isinstance(self.value, str):
-            return self.value, Node({}, self.place), self.place
+            return self.value, YamlNode({}, self.location), self.location
         if len(self.map()) != 1:
             return None
         [(name, value)] = self.map().items()
         return name, value, self.keys[name]
 
-    def with_items(self, change: Callable[[Node], Node]) -> Node:
+    def with_items(self, change: Callable[[YamlNode], YamlNode]) -> YamlNode:
         """The same list or map with each item changed; of anything else, the same."""
         if isinstance(self.value, dict):
             entries = {key: change(item) for key, item in self.value.items()}
@@ -73,7 +73,7 @@ class Node:
             return [item.plain() for item in self.value]
         return self.value
 
-    def walk(self, path: Path = ()) -> Iterator[tuple[Path, Node]]:
+    def walk(self, path: Path = ()) -> Iterator[tuple[Path, YamlNode]]:
         """This node and all below it, each with its path."""
         yield path, self
         for key, item in self.map().items():
@@ -81,15 +81,15 @@ class Node:
         for index, item in enumerate(self.list()):
             yield from item.walk((*path, index))
 
-    def place_quoted_in(self, message: str) -> Place | None:
+    def location_quoted_in(self, message: str) -> Location | None:
         """Where the first text stands that a message quotes, or names as a table's column."""
         for _, item in self.walk():
             text = item.value if isinstance(item.value, str) else ""
             if text and (f"'{text}'" in message or f" ({text}): " in message):
-                return item.place
+                return item.location
         return None
 
-    def at(self, path: Path) -> tuple[Node, Path]:
+    def at(self, path: Path) -> tuple[YamlNode, Path]:
         """The deepest existing node along `path`, and the part of the path that leads to it."""
         node, depth = self, 0
         for step in path:
@@ -102,7 +102,7 @@ class Node:
         return node, path[:depth]
 
 
-class Report:
+class ErrorReport:
     """Collects the errors and warnings of one config, so that all are shown at once."""
 
     def __init__(self, limit: int = MAX_VALUES) -> None:
@@ -111,17 +111,19 @@ class Report:
         self.warnings: list[GradcliError] = []
         self._values = 0
 
-    def count(self, values: int, place: Place) -> None:
+    def count(self, values: int, location: Location) -> None:
         """Note so many more values; too many of them end the reading."""
         self._values += values
         if self._values > self.limit:
-            raise ConfigError(f"a config has at most {quantity(self.limit, 'value')}", place=place)
+            raise ConfigError(
+                f"a config has at most {quantity(self.limit, 'value')}", location=location
+            )
 
     def error(
         self,
         code: str,
         message: str,
-        place: Place | None,
+        location: Location | None,
         caret: str = "",
         notes: tuple[str, ...] = (),
     ) -> None:
@@ -131,20 +133,22 @@ class Report:
         """
         if len(self.errors) >= MAX_MISTAKES:
             more = f"there are more than {MAX_MISTAKES} mistakes; the rest is not shown"
-            raise ConfigError(more, place=place)
+            raise ConfigError(more, location=location)
         message = message if len(message) <= _LONGEST else message[: _LONGEST - 3] + "..."
-        self.errors.append(ConfigError(message, code=code, place=place, caret=caret, notes=notes))
+        self.errors.append(
+            ConfigError(message, code=code, location=location, caret=caret, notes=notes)
+        )
 
-    def warn(self, code: str, message: str, place: Place | None, caret: str = "") -> None:
+    def warn(self, code: str, message: str, location: Location | None, caret: str = "") -> None:
         """Note something that is allowed and probably not meant."""
         if len(self.warnings) > MAX_MISTAKES:
             return
         if len(self.warnings) == MAX_MISTAKES:
             message, caret = f"more than {MAX_MISTAKES} warnings; the rest is not shown", ""
-        self.warnings.append(ConfigError(message, code=code, place=place, caret=caret))
+        self.warnings.append(ConfigError(message, code=code, location=location, caret=caret))
 
 
-def describe(node: Node) -> str:
+def describe(node: YamlNode) -> str:
     """What a reader of the file sees at this node, for 'got ...'."""
     value = node.value
     if value is None:

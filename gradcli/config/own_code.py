@@ -19,14 +19,14 @@ from typing import Any
 
 from gradcli import own
 from gradcli.config import neighbours
-from gradcli.config.layer import FOLLOWING, LEFT_OUT, Layer, Make, Trial, run
-from gradcli.config.node import MAX_MISTAKES, Node, Report, describe
+from gradcli.config.layer import FOLLOWING, LEFT_OUT, LayerSpec, Make, Trial, run
+from gradcli.config.node import MAX_MISTAKES, ErrorReport, YamlNode, describe
 from gradcli.config.own_loss import OwnLoss
 from gradcli.config.own_metric import OwnMetric
 from gradcli.config.own_sentence import one_sentence
 from gradcli.config.reader import MAX_BYTES
 from gradcli.config.row import typed_parameters
-from gradcli.config.signal import Signal
+from gradcli.config.tensor_spec import TensorSpec
 from gradcli.config.trust import Trust
 from gradcli.data import LoadedData, Source
 from gradcli.data.hashes import merged
@@ -46,7 +46,7 @@ class OwnCode:
     """
 
     broken: bool = False
-    layers: Mapping[str, Layer] = field(default_factory=dict)
+    layers: Mapping[str, LayerSpec] = field(default_factory=dict)
     datasets: Mapping[str, Callable[..., Source]] = field(default_factory=dict)
     losses: Mapping[str, OwnLoss] = field(default_factory=dict)
     metrics: Mapping[str, OwnMetric] = field(default_factory=dict)
@@ -54,10 +54,10 @@ class OwnCode:
 
 
 def read(
-    node: Node | None,
+    node: YamlNode | None,
     root: Path,
     reserved: Mapping[str, Collection[str]],
-    report: Report,
+    report: ErrorReport,
     trust: Trust,
 ) -> OwnCode:
     """Run the files that `code:` names, relative to `root`, and collect the classes they mark.
@@ -72,7 +72,7 @@ def read(
         try:
             _add(code, item, root, reserved, trust)
         except GradcliError as error:
-            error.place = error.place or item.place
+            error.location = error.location or item.location
             report.errors.append(error)
         if len(report.errors) > MAX_MISTAKES:
             break  # more are not shown
@@ -80,7 +80,7 @@ def read(
 
 
 def _add(
-    code: OwnCode, item: Node, root: Path, reserved: Mapping[str, Collection[str]], trust: Trust
+    code: OwnCode, item: YamlNode, root: Path, reserved: Mapping[str, Collection[str]], trust: Trust
 ) -> None:
     if not isinstance(item.value, str) or not item.value.endswith(".py"):
         raise ConfigError(f"code names Python files, got {describe(item)}", code="E104")
@@ -156,7 +156,7 @@ def _is_marked(value: Any, module: ModuleType) -> bool:
     )
 
 
-class OwnLayer(Layer):
+class OwnLayer(LayerSpec):
     """A layer of a user's own: the first parameter of its class is the shape of one sample."""
 
     def __init__(self, cls: type, path: Path) -> None:
@@ -172,7 +172,7 @@ class OwnLayer(Layer):
         first = next(iter(parameters))
         self.following, self.leave = {first: FOLLOWING["sample"]}, (first, *LEFT_OUT)
 
-    def run(self, make: Make, x: Signal) -> Trial:
+    def run(self, make: Make, x: TensorSpec) -> Trial:
         """The layer made and run on two samples; of zeros where it asks for their values."""
         with one_sentence(self.path):
             try:

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradcli import engine
-from gradcli.config.losses import SHAPES, Loss, LossFunction
+from gradcli.config.losses import SHAPES, LossFunction, LossSpec
 from gradcli.config.own_sentence import one_sentence
 from gradcli.config.row import Row
 from gradcli.engine import Tensor, nn
 from gradcli.errors import ConfigError, DeviceError, ShapeError
 
 if TYPE_CHECKING:
-    from gradcli.data import Facts
+    from gradcli.data import DataSpec
 
 Shape = tuple[int, ...]
 NO_MEAN = (
@@ -51,7 +51,7 @@ class OwnLoss(Row):
         assert self.parameters is not None  # an unknown type is found here
         return ""
 
-    def __call__(self, **values: Any) -> Loss:
+    def __call__(self, **values: Any) -> LossSpec:
         """The loss with these values of its keys."""
         options = {self.keys[key]: value for key, value in values.items()}
 
@@ -59,7 +59,7 @@ class OwnLoss(Row):
             with one_sentence(self.path):
                 return SHAPES[self.targets](self.make(**options))
 
-        def attempt(output: Shape, facts: Facts) -> str:
+        def attempt(output: Shape, facts: DataSpec) -> str:
             with one_sentence(self.path):
                 try:
                     self._attempt(options, output, facts, "meta")
@@ -68,9 +68,11 @@ class OwnLoss(Row):
             return "" if self._is_mean(make, output, facts) else NO_MEAN
 
         mixed = self.targets == "labels"
-        return Loss((self.targets,), make, mixed=mixed, attempt=attempt, distance=None)
+        return LossSpec((self.targets,), make, mixed=mixed, attempt=attempt, distance=None)
 
-    def _attempt(self, options: dict[str, Any], output: Shape, facts: Facts, device: str) -> None:
+    def _attempt(
+        self, options: dict[str, Any], output: Shape, facts: DataSpec, device: str
+    ) -> None:
         """The loss of a few samples of zeros and its gradient, which must be one."""
         state = engine.get_rng_state()
         try:
@@ -86,7 +88,7 @@ class OwnLoss(Row):
         finally:
             engine.set_rng_state(state)
 
-    def _is_mean(self, make: Callable[[], LossFunction], output: Shape, facts: Facts) -> bool:
+    def _is_mean(self, make: Callable[[], LossFunction], output: Shape, facts: DataSpec) -> bool:
         """Whether doubling a batch keeps the loss; true if that cannot be tried."""
         state = engine.get_rng_state()
         try:
@@ -101,7 +103,7 @@ class OwnLoss(Row):
         finite = math.isfinite(once) and math.isfinite(twice)
         return not finite or math.isclose(once, twice, rel_tol=1e-3, abs_tol=1e-6)
 
-    def _samples(self, facts: Facts, output: Shape) -> Iterator[Tensor]:
+    def _samples(self, facts: DataSpec, output: Shape) -> Iterator[Tensor]:
         """Targets of a few samples: labels or numbers; probabilities of classes where mixed.
 
         They are not as many as the outputs of one, or a wrong shape would fit by chance.

@@ -58,15 +58,15 @@ class OwnMetric(Row):
             return f"has targets = {self.targets!r}; it must be 'labels' or 'values'"
         return ""
 
-    def __call__(self, **values: Any) -> Own:
+    def __call__(self, **values: Any) -> CheckedMetric:
         """The metric with these values of its keys."""
         with one_sentence(self.path):
             inner = self.make(**{self.keys[key]: value for key, value in values.items()})
-        return Own(inner, self.targets, self.direction, self.path)
+        return CheckedMetric(inner, self.targets, self.direction, self.path)
 
 
 @dataclass(frozen=True)
-class Own(Metric):
+class CheckedMetric(Metric):
     """What the parts of a user's class give, if that is what they must give."""
 
     inner: Any

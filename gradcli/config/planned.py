@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
+from gradcli.config.layer_names import spellings
 from gradcli.config.schema import Schema
-from gradcli.config.signal import Signal
+from gradcli.config.tensor_spec import TensorSpec
 from gradcli.dataclass import dataclass
 from gradcli.engine import nn
 from gradcli.engine.nn.hooks import recompute
-from gradcli.errors import Place
+from gradcli.errors import Location
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,7 @@ class PlannedLayer:
 
     Attributes:
         index: where it stands, `3` or `3.1` inside a container.
+        spelling: the kind as the config has it, which may be an old name of it.
         given_name: its `name:`, or empty.
         fields: every key with its value, defaults included.
         make: makes the module; `build` is what calls it.
@@ -29,13 +31,14 @@ class PlannedLayer:
 
     index: str
     kind: str
+    spelling: str
     given_name: str
     fields: dict[str, Any]
-    input: Signal
-    output: Signal
+    input: TensorSpec
+    output: TensorSpec
     parameters: int
     make: Callable[[], nn.Module]
-    place: Place
+    location: Location
     schema: Schema
     children: tuple[PlannedLayer, ...] = ()
     recompute: int = 0
@@ -43,7 +46,7 @@ class PlannedLayer:
     @property
     def title(self) -> str:
         """The layer's name in messages and tables: `linear 'head'`, `linear 128` or `gelu`."""
-        kind = self.fields["of"] or self.kind if self.kind == "block" else self.kind
+        kind = self.fields["of"] or self.spelling if self.kind == "block" else self.spelling
         if self.given_name:
             return f"{kind} '{self.given_name}'"
         schema = self.schema
@@ -52,7 +55,7 @@ class PlannedLayer:
         value = self.fields.get(schema.first)
         explicit = value != schema.parameters[schema.first].default
         plain = isinstance(value, int | float | str)
-        return f"{self.kind} {value}" if plain and explicit else self.kind
+        return f"{kind} {value}" if plain and explicit else kind
 
     def flat(self) -> list[PlannedLayer]:
         """This layer and all inside it."""
@@ -82,7 +85,7 @@ def build(layer: PlannedLayer) -> nn.Module:
     `layer_title` is what `check` calls it, for messages.
     """
     module = layer.make()
-    module.labels = (layer.kind, layer.given_name, layer.fields.get("of"))
+    module.labels = (*spellings(layer.kind), layer.given_name, layer.fields.get("of"))
     module.layer_title = f"{layer.index} {layer.title}"
     if layer.recompute:
         recompute(module, layer.recompute)
@@ -103,7 +106,7 @@ def written_layers(layers: Sequence[PlannedLayer]) -> list[Any]:
             fields["name"] = layer.given_name
         if layer.recompute:
             fields["recompute"] = True
-        entries.append({layer.kind: fields} if fields else layer.kind)
+        entries.append({layer.spelling: fields} if fields else layer.spelling)
     return entries
 
 

@@ -9,15 +9,16 @@ from typing import Any
 
 from gradcli.config.containers import CONTAINERS, Use, contain
 from gradcli.config.inits import Filling, read_inits, with_inits
-from gradcli.config.layer import Layer
+from gradcli.config.layer import LayerSpec
+from gradcli.config.layer_names import OLD_NAMES
 from gradcli.config.layers import LAYERS
 from gradcli.config.merge import without
-from gradcli.config.node import Node, Report, describe
+from gradcli.config.node import ErrorReport, YamlNode, describe
 from gradcli.config.planned import PlannedLayer
 from gradcli.config.schema import Schema, check, schema_of, suggestion
-from gradcli.config.signal import Signal
+from gradcli.config.tensor_spec import TensorSpec
 from gradcli.config.ties import Ties
-from gradcli.errors import ConfigError, GradcliError, Place, ShapeError
+from gradcli.errors import ConfigError, GradcliError, Location, ShapeError
 from gradcli.wording import quantity
 
 MAX_LAYERS = 10_000
@@ -39,77 +40,83 @@ def layer_schema(kind: str) -> Schema:
 class Planner:
     """Walks the model once, passing the shape along; goes on after a mistake without shapes."""
 
-    def __init__(self, report: Report, own: Mapping[str, Layer] | None = None) -> None:
+    def __init__(self, report: ErrorReport, own: Mapping[str, LayerSpec] | None = None) -> None:
         self.report = report
-        self.layers: dict[str, Layer] = {**LAYERS, **(own or {})}
-        self.names: dict[str, Place] = {}
+        self.layers: dict[str, LayerSpec] = {**LAYERS, **(own or {})}
+        for old, new in OLD_NAMES.items():
+            if own and new in own:
+                self.layers[old] = LAYERS[new]
+        self.names: dict[str, Location] = {}
         self.count = 0
         self.trail: list[str] = []
         self.ties = Ties()
         self.embed_std = 1.0  # where a layer does not say
 
-    def plan(self, node: Node, signal: Signal | None) -> tuple[list[PlannedLayer], Signal | None]:
+    def plan(
+        self, node: YamlNode, spec: TensorSpec | None
+    ) -> tuple[list[PlannedLayer], TensorSpec | None]:
         """The layers of a model, and what leaves the last; None where a mistake hides it."""
         parts = [part for _, part in node.walk()]
         kinds = {key for part in parts for key in part.map()}
         kinds |= {item.value for part in parts for item in part.list() if type(item.value) is str}
         self.embed_std = 0.02 if ATTENDING & kinds else 1.0
-        return self._list(node, signal)
+        return self._list(node, spec)
 
     def _list(
-        self, node: Node, signal: Signal | None, above: str = ""
-    ) -> tuple[list[PlannedLayer], Signal | None]:
+        self, node: YamlNode, spec: TensorSpec | None, above: str = ""
+    ) -> tuple[list[PlannedLayer], TensorSpec | None]:
         """The planned layers of a list, and the output of the last."""
         layers: list[PlannedLayer] = []
         for position, item in enumerate(node.list()):
-            layer = self._layer(item, signal, f"{above}{position}")
-            signal = layer.output if layer else None
+            layer = self._layer(item, spec, f"{above}{position}")
+            spec = layer.output if layer else None
             if layer:
                 layers.append(layer)
-        return layers, signal
+        return layers, spec
 
-    def _layer(self, node: Node, signal: Signal | None, index: str) -> PlannedLayer | None:
+    def _layer(self, node: YamlNode, spec: TensorSpec | None, index: str) -> PlannedLayer | None:
         self.count += 1
         if self.count > MAX_LAYERS:
-            raise ConfigError(f"a model has at most {MAX_LAYERS} layers", place=node.place)
+            raise ConfigError(f"a model has at most {MAX_LAYERS} layers", location=node.location)
         entry = self._kind_and_fields(node, index)
         if entry is None:
             return None
-        kind, fields, place = entry
-        name, fields = self._name(fields, kind, index)
-        where = f"layer {index}, {kind}: "
+        spelling, fields, location = entry
+        kind = self._kind(spelling)
+        name, fields = self._name(fields, spelling, index)
+        where = f"layer {index}, {spelling}: "
         inits, fields = self._inits(kind, fields, where)
         again, fields = self._recompute(kind, fields, where)
         schema = self._schema(kind)
         values = check(fields, schema, where, self.report)
         if values and kind == "embed" and values["std"] is None:
             values["std"] = self.embed_std
-        use = Use(kind, name, fields, values, signal, index, place, schema)
+        use = Use(kind, spelling, name, fields, values, spec, index, location, schema)
         if kind in CONTAINERS:
             try:
                 layer = contain(use, self._list, self.report)
                 times = values["times"] if values and kind == "repeat" else 1
                 return replace(layer, recompute=times) if layer and again else layer
             except ShapeError as error:
-                self._does_not_fit(error.message, kind, name, index, place)
+                self._does_not_fit(error.message, spelling, name, index, location)
                 return None
-        if values is None or signal is None:
+        if values is None or spec is None:
             return None
         try:
             return replace(self._leaf(use, inits), recompute=int(again))
         except GradcliError as error:
-            message, keys = self.layers[kind].explain(error.message, signal)
-            places = [fields.map()[key].place for key in keys if key in fields.map()]
-            self._does_not_fit(message, kind, name, index, (*places, place)[0])
+            message, keys = self.layers[kind].explain(error.message, spec)
+            locations = [fields.map()[key].location for key in keys if key in fields.map()]
+            self._does_not_fit(message, spelling, name, index, (*locations, location)[0])
             return None
 
     def _leaf(self, use: Use, inits: list[Filling]) -> PlannedLayer:
         """Plan a layer that holds no others, and try it on its input."""
-        assert use.values is not None and use.signal is not None
+        assert use.values is not None and use.spec is not None
         layer = self.layers[use.kind]
-        make = layer.maker(use.signal, use.values)
-        trial = layer.run(with_inits(make, inits), use.signal)
-        make, parameters = self.ties.tie(use.kind, use.name, use.values, use.signal, make, trial)
+        make = layer.maker(use.spec, use.values)
+        trial = layer.run(with_inits(make, inits), use.spec)
+        make, parameters = self.ties.tie(use.kind, use.name, use.values, use.spec, make, trial)
         keys: dict[str, Any] = {}
         if inits:
             if not parameters:
@@ -118,13 +125,17 @@ class Planner:
                 )
             entries = [filling.as_dict() for filling in inits]
             make, keys["init"] = with_inits(make, inits), entries if entries[1:] else entries[0]
-        self.trail.append(f"{use.index} {use.kind} -> {trial.output}")
+        self.trail.append(f"{use.index} {use.spelling} -> {trial.output}")
         return use.to_layer(keys, trial.output, (), make, parameters)
+
+    def _kind(self, spelling: str) -> str:
+        """The name of a layer by this name or an old one; own layers go first."""
+        return spelling if spelling in self.layers else OLD_NAMES.get(spelling, spelling)
 
     def _schema(self, kind: str) -> Schema:
         return schema_of(self.layers[kind]) if kind in self.layers else layer_schema(kind)
 
-    def _inits(self, kind: str, fields: Node, where: str) -> tuple[list[Filling], Node]:
+    def _inits(self, kind: str, fields: YamlNode, where: str) -> tuple[list[Filling], YamlNode]:
         """Read the layer's `init:` and return its other fields; a container has none.
 
         A layer of own code may use this key itself.
@@ -133,7 +144,7 @@ class Planner:
             return [], fields
         return read_inits(fields, where.rstrip(": "), self.report)
 
-    def _recompute(self, kind: str, fields: Node, where: str) -> tuple[bool, Node]:
+    def _recompute(self, kind: str, fields: YamlNode, where: str) -> tuple[bool, YamlNode]:
         """Whether the backward pass computes the layer again, and its other fields.
 
         A layer of own code may use this key itself.
@@ -145,13 +156,15 @@ class Planner:
         values = check(alone, schema_of(recomputed), where, self.report)
         return bool(values and values["recompute"]), without(fields, "recompute")
 
-    def _does_not_fit(self, problem: str, kind: str, name: str, index: str, place: Place) -> None:
+    def _does_not_fit(
+        self, problem: str, kind: str, name: str, index: str, location: Location
+    ) -> None:
         title = f"{kind} '{name}'" if name else kind
         before = (f"before it: {', '.join(self.trail[-4:])}",) if self.trail else ()
         message = f"layer {index}, {title}: {problem}"
-        self.report.errors.append(ShapeError(message, place=place, notes=before))
+        self.report.errors.append(ShapeError(message, location=location, notes=before))
 
-    def _kind_and_fields(self, node: Node, index: str) -> tuple[str, Node, Place] | None:
+    def _kind_and_fields(self, node: YamlNode, index: str) -> tuple[str, YamlNode, Location] | None:
         """Read kind and fields of `name`, `name: value` or `name: {fields}`."""
         if node.broken:
             return None
@@ -159,21 +172,21 @@ class Planner:
         if entry is None:
             self._not_a_layer(node, index)
             return None
-        kind, value, place = entry
-        if kind not in self.layers and kind not in CONTAINERS:
-            self._unknown(kind, index, place)
+        kind, value, location = entry
+        if self._kind(kind) not in self.layers and kind not in CONTAINERS:
+            self._unknown(kind, index, location)
             return None
         if value.broken:
             return None
         if isinstance(value.value, dict):
-            return kind, value, place
-        first = self._schema(kind).first
+            return kind, value, location
+        first = self._schema(self._kind(kind)).first
         if first is None:
-            self.report.error("E104", f"layer {index}: {kind} takes no value", value.place)
+            self.report.error("E104", f"layer {index}: {kind} takes no value", value.location)
             return None
-        return kind, Node({first: value}, value.place, {first: value.place}), place
+        return kind, YamlNode({first: value}, value.location, {first: value.location}), location
 
-    def _not_a_layer(self, node: Node, index: str) -> None:
+    def _not_a_layer(self, node: YamlNode, index: str) -> None:
         keys = list(node.map())
         notes: tuple[str, ...] = ()
         if keys:
@@ -187,21 +200,21 @@ class Planner:
                 if isinstance(node.value, dict)
                 else describe(node)
             ),
-            node.place,
+            node.location,
             notes=notes,
         )
 
-    def _unknown(self, kind: str, index: str, place: Place) -> None:
+    def _unknown(self, kind: str, index: str, location: Location) -> None:
         layers = {**self.layers, **CONTAINERS}
         self.report.error(
             "E102",
             f"layer {index}: no layer is called '{kind}'",
-            place,
+            location,
             caret=suggestion(kind, layers),
             notes=(f"layers: {', '.join(layers)}",),
         )
 
-    def _name(self, fields: Node, kind: str, index: str) -> tuple[str, Node]:
+    def _name(self, fields: YamlNode, kind: str, index: str) -> tuple[str, YamlNode]:
         """The layer's own name, and its other fields."""
         name = fields.map().get("name")
         if name is None:
@@ -213,14 +226,14 @@ class Planner:
                     "E104",
                     f"layer {index}, {kind}: name must be letters, digits, _ or -, beginning with "
                     f"a letter, got {describe(name)}",
-                    name.place,
+                    name.location,
                 )
             return "", rest
-        first = self.names.setdefault(name.value, name.place)
-        if first is not name.place:
+        first = self.names.setdefault(name.value, name.location)
+        if first is not name.location:
             self.report.error(
                 "E106",
-                f"two layers are named '{name.value}': at {first} and at {name.place}",
-                name.place,
+                f"two layers are named '{name.value}': at {first} and at {name.location}",
+                name.location,
             )
         return name.value, rest

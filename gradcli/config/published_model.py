@@ -15,9 +15,9 @@ from gradcli.data import LoadedData
 from gradcli.data.bpe.tokenizer import FILE as TOKENIZER
 from gradcli.data.bpe.tokenizer import Tokenizer, tokenizer_at
 from gradcli.data.facts import DataFacts
-from gradcli.data.files import shown
+from gradcli.data.files import path_text
 from gradcli.errors import CheckpointError, DataError
-from gradcli.train.checkpoint import Meta
+from gradcli.train.checkpoint import CheckpointMeta
 from gradcli.train.published.folder import files_in, first_names, tensors_in
 from gradcli.train.published.loading import match_model
 from gradcli.train.published.shape import FILE as CONFIG
@@ -37,7 +37,7 @@ def layers_of(shape: Shape) -> tuple[str, ...]:
         *(("positions",) if shape.kind == "gpt2" else ()),
         "repeat:\n      name: block\n"
         f"      times: {shape.layers}\n      layers:\n        - {block}",
-        f"{'layernorm' if shape.kind == 'gpt2' else 'rmsnorm'}: {_keys({'eps': shape.eps})}",
+        f"{'layer_norm' if shape.kind == 'gpt2' else 'rms_norm'}: {_keys({'eps': shape.eps})}",
         f"linear: {{out: $data.vocab, bias: false{tied}}}",
     )
 
@@ -77,13 +77,13 @@ def checked_tokenizer(folder: Path, shape: Shape) -> Tokenizer:
     tokenizer = tokenizer_at(folder)
     if tokenizer.vocab > shape.vocab:
         raise DataError(
-            f"{shown(folder)}: {TOKENIZER} has {quantity(tokenizer.vocab, 'token')}, the model "
+            f"{path_text(folder)}: {TOKENIZER} has {quantity(tokenizer.vocab, 'token')}, the model "
             f"{shape.vocab}: they do not belong together",
             code="E305",
         )
     if shape.end is not None and shape.end >= tokenizer.vocab:
         raise DataError(
-            f"{shown(folder)}: eos_token_id of {CONFIG} is {shape.end}, and {TOKENIZER} has "
+            f"{path_text(folder)}: eos_token_id of {CONFIG} is {shape.end}, and {TOKENIZER} has "
             f"{quantity(tokenizer.vocab, 'token')}: they do not belong together",
             code="E305",
         )
@@ -110,8 +110,8 @@ def open_published(folder: Path, device: str) -> TrainedRun:
     tensors = tensors_in(files_in(folder))
     if shape.layers > len(tensors):
         raise CheckpointError(
-            f"{shown(folder)}: {CONFIG} asks for {quantity(shape.layers, 'layer')}, and there are "
-            f"{quantity(len(tensors), 'tensor')}",
+            f"{path_text(folder)}: {CONFIG} asks for {quantity(shape.layers, 'layer')}, and there "
+            f"are {quantity(len(tensors), 'tensor')}",
             code="E704",
         )
     facts = DataFacts(
@@ -135,12 +135,13 @@ def open_published(folder: Path, device: str) -> TrainedRun:
     cure = (
         f"{CONFIG} describes another model; put the one that was published with the weights there"
     )
-    match = match_model(outline, tensors, shape.kind, weights, shown(folder), cure)
+    match = match_model(outline, tensors, shape.kind, weights, path_text(folder), cure)
     extra = match.unused
     if extra:
         number = quantity(len(extra), "tensor")
         raise CheckpointError(
-            f"{shown(folder)} holds {number} that {CONFIG} says nothing of: {first_names(extra)}",
+            f"{path_text(folder)} holds {number} that {CONFIG} says nothing of: "
+            f"{first_names(extra)}",
             code="E704",
         )
     job = build(config, LoadedData(config.data, facts, {}, {}))
@@ -149,7 +150,7 @@ def open_published(folder: Path, device: str) -> TrainedRun:
     if context < shape.context:
         at_once = quantity(context, "token")
         notes.append(f"reads {at_once} at once, of the {shape.context} it was trained on")
-    meta = Meta(step=0, epoch=0, seed=0, optimizer="sgd", config_sha256="", facts=facts)
+    meta = CheckpointMeta(step=0, epoch=0, seed=0, optimizer="sgd", config_sha256="", facts=facts)
     there = replace(job, name=folder.absolute().name).to(device)
     return TrainedRun(folder, device, there, meta, notes)
 

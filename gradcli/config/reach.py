@@ -14,29 +14,29 @@ from gradcli import engine
 from gradcli.config.layers import LAYERS
 from gradcli.config.lora import Lora, adapt
 from gradcli.config.loss_fits import classes_of, target_kind
-from gradcli.config.node import Node, Report
+from gradcli.config.node import ErrorReport, YamlNode
 from gradcli.config.planned import PlannedLayer, build_all
-from gradcli.config.sections import Choice
+from gradcli.config.sections import NamedSection
 from gradcli.config.selection import select
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor, nn
-from gradcli.wording import listed, quantity, verb
+from gradcli.wording import join_words, quantity, verb
 
 if TYPE_CHECKING:
-    from gradcli.data import Facts
+    from gradcli.data import DataSpec
 
 LARGEST = 10_000_000  # parameters of a model that is run on the CPU where `meta` will not do
 NUMBERS = 1_000_000  # of outputs on which a loss is tried
 MOST_NAMES = 3
-SOFTMAXES = {"softmax", "logsoftmax", "softmin"}
+SOFTMAXES = {"softmax", "log_softmax", "softmin"}
 
 
 def weights_lint(
     layers: Sequence[PlannedLayer],
     lora: Lora | None,
     freeze: Sequence[str],
-    facts: Facts,
-    report: Report,
+    facts: DataSpec,
+    report: ErrorReport,
 ) -> None:
     """Warn of weights that no gradient reaches, once for what cuts their way."""
     flat = {layer.index: layer for top in layers for layer in top.flat()}
@@ -61,25 +61,25 @@ def _constant(layer: PlannedLayer) -> str:
     if layer.kind in SOFTMAXES and shape[fields["dim"]] == 1:
         return f"is taken over a single value (dim: {fields['dim']})"
     values = {
-        "layernorm": math.prod(shape if len(shape) == 3 else shape[-1:]),
-        "groupnorm": math.prod(shape) // fields["groups"] if layer.kind == "groupnorm" else 0,
-        "instancenorm": math.prod(shape[1:]),
+        "layer_norm": math.prod(shape if len(shape) == 3 else shape[-1:]),
+        "group_norm": math.prod(shape) // fields["groups"] if layer.kind == "group_norm" else 0,
+        "instance_norm": math.prod(shape[1:]),
     }
     return "normalises a single value" if values.get(layer.kind) == 1 else ""
 
 
-def _one_step(layers: Collection[PlannedLayer], report: Report) -> None:
+def _one_step(layers: Collection[PlannedLayer], report: ErrorReport) -> None:
     """Warn of recurrent layers that never recur."""
-    places = set()
+    locations = set()
     for layer in layers:
         recurs = layer.kind in ("lstm", "gru", "rnn")
-        if recurs and layer.input.shape[0] == 1 and layer.place not in places:
-            places.add(layer.place)
+        if recurs and layer.input.shape[0] == 1 and layer.location not in locations:
+            locations.add(layer.location)
             report.warn(
                 "W110",
                 f"layer {layer.index}, {layer.title}: its input has one step, so its recurrent "
                 "weights get no gradient",
-                layer.place,
+                layer.location,
                 caret="use linear, or more steps",
             )
 
@@ -103,7 +103,7 @@ def _walk_back(
     layers: Sequence[PlannedLayer],
     lora: Lora | None,
     freeze: Sequence[str],
-    facts: Facts,
+    facts: DataSpec,
     cuts: Collection[str],
     device: str,
 ) -> _Walk:
@@ -157,17 +157,19 @@ def _count(module: nn.Module, index: str, walk: _Walk) -> None:
         walk.missing[index] = missing, len(parameters)
 
 
-def _say(walk: _Walk, flat: dict[str, PlannedLayer], cuts: dict[str, str], report: Report) -> None:
+def _say(
+    walk: _Walk, flat: dict[str, PlannedLayer], cuts: dict[str, str], report: ErrorReport
+) -> None:
     groups: dict[str, list[str]] = {}
     for index, (missing, all_) in walk.missing.items():
         cutter = _cutter(index, walk) if missing == all_ else None
         groups.setdefault(cutter or index, []).append(index)
-    places = set()
+    locations = set()
     for cutter, indices in groups.items():
         layer = flat[cutter]
-        if layer.place in places:
+        if layer.location in locations:
             continue  # another turn of a repeat
-        places.add(layer.place)
+        locations.add(layer.location)
         missing, all_ = walk.missing.get(cutter, (0, 0))
         if cutter in walk.cutters and (missing == all_ or indices != [cutter]):
             why = cuts.get(cutter, "lets no gradient through")
@@ -177,7 +179,9 @@ def _say(walk: _Walk, flat: dict[str, PlannedLayer], cuts: dict[str, str], repor
             gets = verb(missing, "gets", "get")
             message = f": {missing} of its {quantity(all_, 'parameter')} {gets} no gradient"
             cure = "use them without detach(), argmax() or round()"
-        report.warn("W110", f"layer {layer.index}, {layer.title}{message}", layer.place, caret=cure)
+        report.warn(
+            "W110", f"layer {layer.index}, {layer.title}{message}", layer.location, caret=cure
+        )
 
 
 def _cutter(index: str, walk: _Walk) -> str | None:
@@ -190,11 +194,11 @@ def _names_of(indices: Sequence[str], flat: dict[str, PlannedLayer]) -> str:
     """`layer 1, linear 16` or `layers 1, 3, 5, ...`."""
     if len(indices) == 1:
         return f"layer {indices[0]}, {flat[indices[0]].title},"
-    return f"layers {listed(indices, MOST_NAMES)}"
+    return f"layers {join_words(indices, MOST_NAMES)}"
 
 
 def outputs_lint(
-    root: Node, loss: Choice, last: PlannedLayer, facts: Facts, report: Report
+    root: YamlNode, loss: NamedSection, last: PlannedLayer, facts: DataSpec, report: ErrorReport
 ) -> None:
     """Warn of outputs that never change the loss, because of own code or weights of 0."""
     if loss.instance.attempt is None and 0 not in loss.values.get("weight", ()):
@@ -207,14 +211,14 @@ def outputs_lint(
     report.warn(
         "W114",
         f"loss '{loss.name}' never sees {len(blind)} of the {quantity(along, 'output')} of layer "
-        f"{last.index}, {last.title}: {listed(map(str, blind), MOST_NAMES)}, counted from 0",
-        root.map()["loss"].place,
+        f"{last.index}, {last.title}: {join_words(map(str, blind), MOST_NAMES)}, counted from 0",
+        root.map()["loss"].location,
         caret="use all of them, or let the model have fewer",
     )
 
 
 def _blind_places(
-    make: Callable[[], Callable[[Tensor, Tensor], Tensor]], shape: tuple[int, ...], facts: Facts
+    make: Callable[[], Callable[[Tensor, Tensor], Tensor]], shape: tuple[int, ...], facts: DataSpec
 ) -> Iterator[int]:
     """The outputs with a gradient of 0 at many random outputs, large and small."""
     labels = target_kind(facts) == "labels"
@@ -241,7 +245,7 @@ def _blind_places(
                 hits = (rows != 0).sum(0)
                 total = hits if total is None else total + hits
             assert total is not None
-            yield from (place for place, count in enumerate(total.tolist()) if count == 0)
+            yield from (index for index, count in enumerate(total.tolist()) if count == 0)
     except Exception:  # such numbers may be none that it takes: then nobody knows
         return
     finally:

@@ -17,11 +17,11 @@ from typing import Any
 
 import yaml
 
-from gradcli.config.node import Node, Report, Scalar
-from gradcli.errors import ConfigError, Place
+from gradcli.config.node import ErrorReport, Scalar, YamlNode
+from gradcli.errors import ConfigError, Location
 from gradcli.numerals import SMALLEST, becomes_zero
 from gradcli.registry import closest
-from gradcli.wording import listed, quantity
+from gradcli.wording import join_words, quantity
 
 MAX_BYTES = 1_000_000
 MAX_DEPTH = 32
@@ -80,7 +80,7 @@ def _decode(data: bytes, file: str) -> str:
         raise ConfigError(
             f"{file} is not UTF-8 text: byte {data[error.start]:#04x} at byte offset {error.start}",
             code="E105",
-            place=Place(file, line, column),
+            location=Location(file, line, column),
             notes=way_on(Path(file)),
         ) from None
 
@@ -99,7 +99,7 @@ def _yaml_files(folder: Path) -> tuple[str, ...]:
     except OSError:
         return ()
     names = sorted(path.name for path in files if path.suffix in (".yaml", ".yml"))
-    return (f"YAML files in {folder}: {listed(names, 8)}",) if names else ()
+    return (f"YAML files in {folder}: {join_words(names, 8)}",) if names else ()
 
 
 def _near_files(path: Path) -> tuple[str, ...]:
@@ -112,50 +112,50 @@ def _near_files(path: Path) -> tuple[str, ...]:
     return (f"did you mean {path.parent / near}?",) if near else _yaml_files(path.parent)
 
 
-def read_yaml(text: str, file: str, report: Report) -> Node:
-    """The one document in `text` as a Node.
+def read_yaml(text: str, file: str, report: ErrorReport) -> YamlNode:
+    """The one document in `text` as a YamlNode.
 
     Syntax errors raise; errors that leave the rest readable go to `report`.
     """
     lines = _LINE_END.split(text)
 
-    def place(line: int, column: int, width: int = 1) -> Place:
+    def location(line: int, column: int, width: int = 1) -> Location:
         source = lines[line] if line < len(lines) else ""
-        return Place(file, line + 1, column + 1, max(1, width), source)
+        return Location(file, line + 1, column + 1, max(1, width), source)
 
-    return _read(text, place, report)
+    return _read(text, location, report)
 
 
-def read_value(text: str, place: Place, report: Report) -> Node:
+def read_value(text: str, location: Location, report: ErrorReport) -> YamlNode:
     """The value of an override; everything in it stands at `place`."""
     if len(text) > MAX_BYTES:
-        raise ConfigError(f"an override has at most {MAX_BYTES} characters", place=place)
-    return _read(text, lambda line, column, width=1: place, report)
+        raise ConfigError(f"an override has at most {MAX_BYTES} characters", location=location)
+    return _read(text, lambda line, column, width=1: location, report)
 
 
-def _read(text: str, place: Callable[..., Place], report: Report) -> Node:
+def _read(text: str, location: Callable[..., Location], report: ErrorReport) -> YamlNode:
     bad = _UNPRINTABLE.search(text)
     if bad:
         before = _LINE_END.split(text[: bad.start()])
         raise ConfigError(
             f"character {ord(bad.group()):#06x} is not allowed in YAML",
             code="E105",
-            place=place(len(before) - 1, len(before[-1])),
+            location=location(len(before) - 1, len(before[-1])),
         )
     try:
-        return _Builder(yaml.parse(text, Loader=_LOADER), place, report).document()
+        return _Builder(yaml.parse(text, Loader=_LOADER), location, report).document()
     except yaml.MarkedYAMLError as error:
-        raise _syntax_error(error, text, place) from None
+        raise _syntax_error(error, text, location) from None
     except yaml.YAMLError as error:
         raise ConfigError(f"this is not YAML: {error}", code="E105") from None
 
 
 def _syntax_error(
-    error: yaml.MarkedYAMLError, text: str, place: Callable[..., Place]
+    error: yaml.MarkedYAMLError, text: str, location: Callable[..., Location]
 ) -> ConfigError:
     mark = error.problem_mark or error.context_mark
     line, column = (mark.line, mark.column) if mark else (0, 0)
-    where = place(line, column)
+    where = location(line, column)
     problem = f"YAML cannot be read here: {error.problem or error.context}"
     if "nesting depth" in problem:  # of the library, which gives up far beyond ours
         problem = f"nested deeper than {MAX_DEPTH} levels"
@@ -166,7 +166,7 @@ def _syntax_error(
         notes = (f"{error.context} that began at line {error.context_mark.line + 1}",)
         if "block" in error.context:
             notes += ("what belongs together begins in the same column",)
-    return ConfigError(problem, code="E105", place=where, notes=notes)
+    return ConfigError(problem, code="E105", location=where, notes=notes)
 
 
 class _Builder:
@@ -175,18 +175,20 @@ class _Builder:
     An event is Any: its attributes differ by kind, and the stubs know none of them.
     """
 
-    def __init__(self, events: Iterator[Any], place: Callable[..., Place], report: Report) -> None:
+    def __init__(
+        self, events: Iterator[Any], location: Callable[..., Location], report: ErrorReport
+    ) -> None:
         self.events = events
-        self.place = place
+        self.location = location
         self.report = report
         self.values = 0
 
-    def document(self) -> Node:
+    def document(self) -> YamlNode:
         """The only document of the stream."""
         next(self.events)  # the stream begins
         start = next(self.events)
         if isinstance(start, yaml.StreamEndEvent):
-            return Node(None, self.place(0, 0))
+            return YamlNode(None, self.location(0, 0))
         if start.version or start.tags:
             self._refuse(start, "YAML directives (%) are not allowed")
         root = self._node(next(self.events), 1)
@@ -196,21 +198,21 @@ class _Builder:
             raise ConfigError(
                 "a config is one YAML document; a second one begins here",
                 code="E105",
-                place=self._at(after),
+                location=self._at(after),
             )
         return root
 
-    def _node(self, event: Any, depth: int) -> Node:
+    def _node(self, event: Any, depth: int) -> YamlNode:
         if depth > MAX_DEPTH:
             raise ConfigError(
-                f"nested deeper than {MAX_DEPTH} levels", code="E105", place=self._at(event)
+                f"nested deeper than {MAX_DEPTH} levels", code="E105", location=self._at(event)
             )
         self.values += 1
         if self.values % _COUNT_EVERY == 0:
             self.report.count(_COUNT_EVERY, self._at(event))
         if isinstance(event, yaml.AliasEvent):
             self._refuse(event, "YAML aliases (*) are not allowed; write $a.b, or use vars:")
-            return Node(None, self._at(event), broken=True)
+            return YamlNode(None, self._at(event), broken=True)
         broken = self._refuse_marks(event)
         if isinstance(event, yaml.ScalarEvent):
             return self._scalar(event, broken)
@@ -226,25 +228,25 @@ class _Builder:
             self._refuse(event, f"YAML tags are not allowed (here: {event.tag})")
         return bool(event.anchor or event.tag)
 
-    def _scalar(self, event: yaml.ScalarEvent, broken: bool) -> Node:
-        place = self._at(event)
+    def _scalar(self, event: yaml.ScalarEvent, broken: bool) -> YamlNode:
+        location = self._at(event)
         if not event.implicit[0]:
-            return Node(event.value, place, quoted=True, broken=broken)
+            return YamlNode(event.value, location, quoted=True, broken=broken)
         try:
-            return Node(_plain_value(event.value), place, broken=broken)
+            return YamlNode(_plain_value(event.value), location, broken=broken)
         except ValueError as error:
-            self.report.error("E104", str(error), place)
-            return Node(None, place, broken=True)
+            self.report.error("E104", str(error), location)
+            return YamlNode(None, location, broken=True)
 
-    def _sequence(self, start: yaml.Event, depth: int, broken: bool) -> Node:
+    def _sequence(self, start: yaml.Event, depth: int, broken: bool) -> YamlNode:
         items = []
         while not isinstance(event := next(self.events), yaml.SequenceEndEvent):
             items.append(self._node(event, depth + 1))
-        return Node(items, self._span(start, event), broken=broken)
+        return YamlNode(items, self._span(start, event), broken=broken)
 
-    def _mapping(self, start: yaml.Event, depth: int, broken: bool) -> Node:
-        items: dict[str, Node] = {}
-        keys: dict[str, Place] = {}
+    def _mapping(self, start: yaml.Event, depth: int, broken: bool) -> YamlNode:
+        items: dict[str, YamlNode] = {}
+        keys: dict[str, Location] = {}
         while not isinstance(event := next(self.events), yaml.MappingEndEvent):
             key_place = self._at(event)
             key = self._key(event, depth)
@@ -255,7 +257,7 @@ class _Builder:
                 self._duplicate(key, keys[key], key_place)
                 continue
             items[key], keys[key] = item, key_place
-        return Node(items, self._span(start, event), keys, broken=broken)
+        return YamlNode(items, self._span(start, event), keys, broken=broken)
 
     def _key(self, event: yaml.Event, depth: int) -> str | None:
         if not isinstance(event, yaml.ScalarEvent):
@@ -272,7 +274,7 @@ class _Builder:
             return None
         return str(event.value)
 
-    def _duplicate(self, key: str, first: Place, second: Place) -> None:
+    def _duplicate(self, key: str, first: Location, second: Location) -> None:
         self.report.error(
             "E106",
             f"key {key!r} is given twice: at line {first.line} and at line {second.line}",
@@ -283,13 +285,13 @@ class _Builder:
     def _refuse(self, event: yaml.Event, message: str) -> None:
         self.report.error("E105", message, self._at(event))
 
-    def _at(self, event: yaml.Event) -> Place:
+    def _at(self, event: yaml.Event) -> Location:
         return self._span(event, event)
 
-    def _span(self, start: Any, end: Any) -> Place:
+    def _span(self, start: Any, end: Any) -> Location:
         first, last = start.start_mark, end.end_mark
         width = last.column - first.column if first.line == last.line else 1
-        return self.place(first.line, first.column, width)
+        return self.location(first.line, first.column, width)
 
 
 def _plain_value(text: str) -> Scalar:

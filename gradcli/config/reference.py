@@ -11,7 +11,7 @@ from gradcli.config import cautions
 from gradcli.config.containers import CONTAINERS
 from gradcli.config.fields import describe_type
 from gradcli.config.inits import INITS
-from gradcli.config.layer import Layer
+from gradcli.config.layer import LayerSpec
 from gradcli.config.layers import LAYERS
 from gradcli.config.losses import LOSSES
 from gradcli.config.optimizers import OPTIMIZERS
@@ -19,7 +19,7 @@ from gradcli.config.schedules import SCHEDULES
 from gradcli.config.schema import Schema, schema_of
 from gradcli.config.sections import top
 from gradcli.data import DATASETS
-from gradcli.train.job import Settings
+from gradcli.train.job import TrainSettings
 from gradcli.train.metrics import METRICS
 
 _TABLE = re.compile(r"(<!-- keys: (\w+) -->\n)(?:\|.*\n)*")
@@ -52,7 +52,7 @@ def _layers() -> Iterator[str]:
     yield from ("| Layer | Takes | Keys | Meaning |", "|---|---|---|---|")
     tables: Mapping[str, Callable[..., Any]] = {**LAYERS, **CONTAINERS}
     for name, make in tables.items():
-        takes = ", ".join(make.forms) if isinstance(make, Layer) else "anything"
+        takes = ", ".join(make.forms) if isinstance(make, LayerSpec) else "anything"
         yield f"| `{name}` | {takes} | {_keys(make)} | {_meaning(make)} |"
 
 
@@ -100,7 +100,7 @@ def _cell(text: str) -> str:
 
 _TABLES: dict[str, Callable[[], Iterator[str]]] = {
     "top": lambda: _section(top),
-    "train": lambda: _section(Settings),
+    "train": lambda: _section(TrainSettings),
     "datasets": lambda: _rows(DATASETS),
     "losses": lambda: _rows(LOSSES),
     "optimizers": lambda: _rows(OPTIMIZERS),

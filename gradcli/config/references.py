@@ -6,21 +6,21 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gradcli.config.node import Node, Report
+from gradcli.config.node import ErrorReport, YamlNode
 from gradcli.registry import did_you_mean
 
 if TYPE_CHECKING:
-    from gradcli.data import Facts
+    from gradcli.data import DataSpec
 
 FACTS = ("classes", "vocab", "features")
 MAX_STEPS = 16
 
 
-def _kind(node: Node) -> str:
+def _kind(node: YamlNode) -> str:
     return "list" if isinstance(node.value, list) else "map"
 
 
-def is_reference(node: Node) -> bool:
+def is_reference(node: YamlNode) -> bool:
     """Whether this value is written `$something`, unquoted."""
     return isinstance(node.value, str) and node.value.startswith("$") and not node.quoted
 
@@ -32,18 +32,18 @@ class References:
         used: the paths that some reference named, so that unused `vars:` can be told.
     """
 
-    def __init__(self, root: Node, report: Report) -> None:
+    def __init__(self, root: YamlNode, report: ErrorReport) -> None:
         self.root = root
         self.report = report
         self.names: set[str] = set()
 
-    def resolve(self, node: Node, trail: tuple[str, ...] = ()) -> Node:
+    def resolve(self, node: YamlNode, trail: tuple[str, ...] = ()) -> YamlNode:
         """`node` with every reference below it replaced by what it names."""
         if is_reference(node):
             return self._target(node, trail)
         return node.with_items(lambda item: self.resolve(item, trail))
 
-    def _target(self, node: Node, trail: tuple[str, ...]) -> Node:
+    def _target(self, node: YamlNode, trail: tuple[str, ...]) -> YamlNode:
         name = str(node.value)[1:]
         self.names.add(name)
         if name in trail:
@@ -67,9 +67,9 @@ class References:
                 node, f"reference '${name}' names a {_kind(target)}; only single values are shared"
             )
         value = self.resolve(target, (*trail, name))
-        return replace(value, place=node.place)
+        return replace(value, location=node.location)
 
-    def _find(self, name: str) -> tuple[Node, str | None]:
+    def _find(self, name: str) -> tuple[YamlNode, str | None]:
         """The deepest value on the way to `name`, and the first step that does not exist."""
         node = self.root
         for step in name.split("."):
@@ -78,12 +78,12 @@ class References:
             node = node.map()[step]
         return node, None
 
-    def _wrong(self, node: Node, message: str, caret: str = "") -> Node:
-        self.report.error("E107", message, node.place, caret=caret)
+    def _wrong(self, node: YamlNode, message: str, caret: str = "") -> YamlNode:
+        self.report.error("E107", message, node.location, caret=caret)
         return replace(node, value=None, broken=True)
 
 
-def fill_facts(node: Node, facts: Facts | None, report: Report) -> Node:
+def fill_facts(node: YamlNode, facts: DataSpec | None, report: ErrorReport) -> YamlNode:
     """`node` with `$data.classes`, `$data.vocab` and `$data.features` replaced by numbers.
 
     Where the data could not be read (`facts` is None) they become broken: that was reported.
@@ -101,6 +101,6 @@ def fill_facts(node: Node, facts: Facts | None, report: Report) -> Node:
     if value is None:
         caret = "its targets are values; classes are whole numbers or names" * (name == "classes")
         message = f"this data has no '{name}', so {node.value} has no value"
-        report.error("E107", message, node.place, caret=caret)
+        report.error("E107", message, node.location, caret=caret)
         return replace(node, value=None, broken=True)
     return replace(node, value=value)

@@ -327,7 +327,7 @@ def _prediction(config: Config, device: str) -> Usage:
         dtype, batch = engine.int64 if index else engine.float32, config.train.batch
         for _ in range(ROUNDS):
             inputs = engine.empty(batch, *config.facts.input, dtype=dtype)
-            list(predictor.answers(inputs, 1, "", range(batch)))
+            list(predictor.predictions(inputs, 1, "", range(batch)))
     return tally.usage
 
 

@@ -7,10 +7,10 @@ from typing import Annotated, Any, cast
 
 from gradcli.config.fields import NOT_EMPTY, StepsOrPercent
 from gradcli.config.merge import full
-from gradcli.config.node import Node, Report
+from gradcli.config.node import ErrorReport, YamlNode
 from gradcli.config.row import REQUIRED, Row
 from gradcli.config.schema import schema_of
-from gradcli.config.sections import Choice, choose
+from gradcli.config.sections import NamedSection, choose
 from gradcli.dataclass import dataclass
 from gradcli.engine.kind import Bound, Portion, Share
 from gradcli.engine.optim import schedule as kinds
@@ -30,7 +30,7 @@ def steps_of(value: int | str, total: int) -> int:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ScheduleSpec:
     """A schedule before the length of the run is known.
 
     Attributes:
@@ -41,7 +41,7 @@ class Plan:
 
     kind: type[kinds.Schedule]
     values: Mapping[str, Any]
-    parts: tuple[Plan, ...] = ()
+    parts: tuple[ScheduleSpec, ...] = ()
 
     @property
     def warmup(self) -> int | str:
@@ -93,8 +93,8 @@ def _in_steps(key: str, value: Any, total: int) -> Any:
 class _Schedule(Row):
     """A class of schedules, whose lengths and points stand in YAML as steps or shares."""
 
-    def __call__(self, **values: Any) -> Plan:
-        plan = Plan(cast(type[kinds.Schedule], self.make), values)
+    def __call__(self, **values: Any) -> ScheduleSpec:
+        plan = ScheduleSpec(cast(type[kinds.Schedule], self.make), values)
         self.attempt(lambda: plan.schedule(0))
         return plan
 
@@ -108,7 +108,7 @@ def _row(
     )
 
 
-def sequential(parts: Parts, at: Points, *, warmup: StepsOrPercent = 0) -> Plan:
+def sequential(parts: Parts, at: Points, *, warmup: StepsOrPercent = 0) -> ScheduleSpec:
     """One schedule up to each point in `at`, and one after it; each treats its part as a run."""
     plans = tuple(_part(part) for part in parts)
     if len(at) != len(plans) - 1:
@@ -118,19 +118,19 @@ def sequential(parts: Parts, at: Points, *, warmup: StepsOrPercent = 0) -> Plan:
         )
     if any(part.metric for part in plans):
         raise OptionError("a plateau watches the whole run, it cannot be a part")
-    return Plan(kinds.SequentialSchedule, {"at": at, "warmup": warmup}, plans)
+    return ScheduleSpec(kinds.SequentialSchedule, {"at": at, "warmup": warmup}, plans)
 
 
-def _part(value: Any) -> Plan:
+def _part(value: Any) -> ScheduleSpec:
     """Build a part that `choose_schedule` has checked."""
     keys = {"name": value} if isinstance(value, str) else dict(value)
     make = SCHEDULES[keys.pop("name")]
     schema = schema_of(make)
-    plan: Plan = make(**schema.values(keys))
+    plan: ScheduleSpec = make(**schema.values(keys))
     return plan
 
 
-SCHEDULES: dict[str, Callable[..., Plan]] = {
+SCHEDULES: dict[str, Callable[..., ScheduleSpec]] = {
     "constant": _row(kinds.ConstantSchedule),
     "step": _row(kinds.StepSchedule, at=Points | None, every=StepsOrPercent | None, factor=Share),
     "multi_step": _row(
@@ -146,7 +146,7 @@ SCHEDULES: dict[str, Callable[..., Plan]] = {
 }
 
 
-def choose_schedule(node: Node, report: Report) -> Choice | None:
+def choose_schedule(node: YamlNode, report: ErrorReport) -> NamedSection | None:
     """Read the `schedule:` section, the parts of a sequence first: their errors have places."""
     section = full(node)
     name = section.map().get("name")

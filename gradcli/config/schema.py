@@ -13,8 +13,8 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, get_args
 
 from gradcli.config.fields import describe_type, in_yaml
-from gradcli.config.fitting import Doubtful, fitting
-from gradcli.config.node import Node, Path, Report, describe
+from gradcli.config.fitting import DoubtfulValue, fitting
+from gradcli.config.node import ErrorReport, Path, YamlNode, describe
 from gradcli.config.row import Row
 from gradcli.dataclass import dataclass
 from gradcli.registry import closest, did_you_mean
@@ -122,15 +122,15 @@ class Schema:
         try:
             text = json.dumps(plain, allow_nan=False, ensure_ascii=False)
             return self.fitting(json.loads(text.encode()))
-        except (Doubtful, ValueError):
+        except (DoubtfulValue, ValueError):
             from gradcli.config.model import validated
 
             return validated(self, plain)
 
     def fitting(self, value: Any) -> dict[str, Any]:
-        """The same where it is plain to see; raises Doubtful elsewhere."""
+        """The same where it is plain to see; raises DoubtfulValue elsewhere."""
         if type(value) is not dict or not value.keys() <= self.hints.keys():
-            raise Doubtful
+            raise DoubtfulValue
         return {
             key: fitting(hint, value[key], schema_of) if key in value else self._default(key)
             for key, hint in self.hints.items()
@@ -139,7 +139,7 @@ class Schema:
     def _default(self, key: str) -> Any:
         factory, parameter = self.factory(key), self.parameters[key]
         if factory is None and parameter.default is parameter.empty:
-            raise Doubtful
+            raise DoubtfulValue
         if factory is not None:
             return factory()
         changeable = isinstance(parameter.default, list | dict)
@@ -162,10 +162,10 @@ def schema_of(make: Callable[..., Any]) -> Schema:
 
 
 def check(
-    node: Node,
+    node: YamlNode,
     schema: Schema,
     where: str,
-    report: Report,
+    report: ErrorReport,
     title: str = "",
     elsewhere: Mapping[str, str] = types.MappingProxyType({}),
 ) -> dict[str, Any] | None:
@@ -188,10 +188,10 @@ def check(
 class _Mistake:
     """Says one of pydantic's findings in our words, at its place."""
 
-    node: Node
+    node: YamlNode
     schema: Schema
     where: str
-    report: Report
+    report: ErrorReport
     title: str
     elsewhere: Mapping[str, str]
 
@@ -204,7 +204,7 @@ class _Mistake:
         elif mistake["type"] == "missing" and isinstance(path[-1], str):
             needs = describe_type(_keys_at(self.schema.hints, path[:-1])[path[-1]])
             owner, _ = self.node.at(path[:-1])
-            self.report.error("E104", f"{self._name(path)} is missing: {needs}", owner.place)
+            self.report.error("E104", f"{self._name(path)} is missing: {needs}", owner.location)
         else:
             self._wrong(path)
 
@@ -218,7 +218,7 @@ class _Mistake:
         self.report.error(
             "E103",
             f"unknown key '{key}' in {title.rstrip('.: ') or 'the config'}",
-            owner.keys.get(key, owner.place),
+            owner.keys.get(key, owner.location),
             caret=self._belongs(path) or suggestion(key, keys),
             notes=(f"keys here: {', '.join(keys) or 'none'}",),
         )
@@ -241,9 +241,9 @@ class _Mistake:
         if item:
             inside = f" (item {item[-1] + 1})" if isinstance(item[-1], int) else f" for {item[-1]}"
         message = f"{self._name(field)} must be {wants}, got {describe(node)}{inside}"
-        if any(e.message == message and e.place == node.place for e in self.report.errors):
+        if any(e.message == message and e.location == node.location for e in self.report.errors):
             return  # each branch of a union reports the same value
-        self.report.error("E104", message, node.place, caret=_hint(node, wants))
+        self.report.error("E104", message, node.location, caret=_hint(node, wants))
 
 
 def _keys_at(hints: Mapping[str, Any], path: Path) -> Mapping[str, Any]:
@@ -263,7 +263,7 @@ def dataclass_in(hint: Any) -> type | None:
     return next(filter(None, map(dataclass_in, get_args(hint))), None)
 
 
-def _hint(node: Node, wants: str) -> str:
+def _hint(node: YamlNode, wants: str) -> str:
     """A way out for text that looks like something else, and for a share that is no percent."""
     if isinstance(node.value, float) and 0 < node.value <= 1 and "%" in wants:
         return f"write {100 * node.value:.12g}%"

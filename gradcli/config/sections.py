@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from gradcli.config.fields import NOT_EMPTY, matching
 from gradcli.config.merge import full, without
-from gradcli.config.node import Node, Report, describe
+from gradcli.config.node import ErrorReport, YamlNode, describe
 from gradcli.config.schema import check, schema_of, suggestion
 from gradcli.config.selection import Patterns
 from gradcli.dataclass import dataclass
@@ -18,7 +18,7 @@ from gradcli.engine.kind import Bound
 from gradcli.errors import GradcliError
 from gradcli.numerals import SMALLEST, becomes_zero
 from gradcli.train.changeable import FORKS, Changeable
-from gradcli.train.job import COMPARISONS, Expectation, Settings
+from gradcli.train.job import COMPARISONS, Expectation, TrainSettings
 
 VERSION = 1
 
@@ -99,8 +99,8 @@ class Pretrained:
 
 
 # Keys that people write at the top level or in `train:`, and where they belong.
-ELSEWHERE = {
-    **{key: f"train.{key}" for key in schema_of(Settings).hints},
+MISPLACED = {
+    **{key: f"train.{key}" for key in schema_of(TrainSettings).hints},
     "batch_size": "train.batch",
     "lr": "optim.lr",
     "learning_rate": "optim.lr",
@@ -113,7 +113,7 @@ ELSEWHERE = {
 
 
 @dataclass(frozen=True)
-class Choice:
+class NamedSection:
     """A section that names one of a table: its name, all its values, and what they make."""
 
     name: str
@@ -138,8 +138,11 @@ def plain_value(value: Any) -> Any:
 
 
 def choose(
-    section: str, node: Node | None, table: Mapping[str, Callable[..., Any]], report: Report
-) -> Choice | None:
+    section: str,
+    node: YamlNode | None,
+    table: Mapping[str, Callable[..., Any]],
+    report: ErrorReport,
+) -> NamedSection | None:
     """Build the entry of `table` that a section names, with the section's values."""
     if node is None or node.broken:
         return None
@@ -154,7 +157,7 @@ def choose(
         report.error(
             "E102",
             f"{owner}{colon}no {kind} is called '{name.value}'",
-            name.place,
+            name.location,
             caret=suggestion(name.value, table),
             notes=(f"known here: {', '.join(table)}",),
         )
@@ -165,17 +168,21 @@ def choose(
     if values is None:
         return None
     try:
-        return Choice(name.value, values, make(**values))
+        return NamedSection(name.value, values, make(**values))
     except (ValueError, GradcliError) as error:
         words = re.findall(r"\w+", str(error))
         key = next((node.keys[word] for word in words if word in node.keys), None)
-        place = key or node.place_quoted_in(str(error)) or node.place
-        report.error("E104", f"{title}: {error}", place)
+        location = key or node.location_quoted_in(str(error)) or node.location
+        report.error("E104", f"{title}: {error}", location)
         return None
 
 
 def _nameless(
-    section: str, node: Node, name: Node | None, table: Mapping[str, Any], report: Report
+    section: str,
+    node: YamlNode,
+    name: YamlNode | None,
+    table: Mapping[str, Any],
+    report: ErrorReport,
 ) -> None:
     value = describe(name or node)
     if name is None and isinstance(node.value, dict):
@@ -183,17 +190,17 @@ def _nameless(
     report.error(
         "E104",
         f"{section} must be a name or {{name: ..., keys}}, got {value}",
-        (name or node).place,
+        (name or node).location,
         notes=(f"names: {', '.join(table)}",),
     )
 
 
-def settings(node: Node | None, report: Report) -> Settings | None:
+def settings(node: YamlNode | None, report: ErrorReport) -> TrainSettings | None:
     """The `train:` section."""
     if node is None or node.broken:
         return None
     if not isinstance(node.value, dict):
-        report.error("E104", f"train must be a map, got {describe(node)}", node.place)
+        report.error("E104", f"train must be a map, got {describe(node)}", node.location)
         return None
     epochs, steps = node.map().get("epochs"), node.map().get("steps")
     both = [item for item in (epochs, steps) if item is not None and item.value is not None]
@@ -208,16 +215,16 @@ def settings(node: Node | None, report: Report) -> Settings | None:
             ),
         )
     elif not both and not any(item and item.broken for item in (epochs, steps)):
-        report.error("E104", "train needs epochs or steps, to know how long", node.place)
-    away = {key: home for key, home in ELSEWHERE.items() if not home.startswith("train.")}
-    values = check(node, schema_of(Settings), "train.", report, elsewhere=away)
-    return None if values is None else Settings(**values)
+        report.error("E104", "train needs epochs or steps, to know how long", node.location)
+    away = {key: home for key, home in MISPLACED.items() if not home.startswith("train.")}
+    values = check(node, schema_of(TrainSettings), "train.", report, elsewhere=away)
+    return None if values is None else TrainSettings(**values)
 
 
 _BOUND = re.compile(r"\s*(>=|<=|>|<)\s*([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*")
 
 
-def expectations(node: Node | None, report: Report) -> tuple[Expectation, ...]:
+def expectations(node: YamlNode | None, report: ErrorReport) -> tuple[Expectation, ...]:
     """Read the `expect:` map: `{val.accuracy: ">= 0.975"}`."""
     result = []
     for metric, item in (node.map() if node else {}).items():
@@ -230,14 +237,14 @@ def expectations(node: Node | None, report: Report) -> tuple[Expectation, ...]:
                 "E104",
                 f"expect.{metric}: {match.group(2)} is no number that float64 holds; those are 0 "
                 f"and {SMALLEST} to 1.8e308",
-                item.place,
+                item.location,
             )
         elif isinstance(item.value, str):
             report.error(
                 "E104",
                 f"expect.{metric} must be a comparison ({', '.join(COMPARISONS)}) and a number, "
                 f"such as '>= 0.97', got {describe(item)}",
-                item.place,
+                item.location,
             )
     return tuple(result)
 

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from gradcli.config.crosscheck import place_of
-from gradcli.config.node import Node, Report
+from gradcli.config.crosscheck import location_of
+from gradcli.config.node import ErrorReport, YamlNode
 from gradcli.config.planned import PlannedLayer
-from gradcli.config.sections import Choice
+from gradcli.config.sections import NamedSection
 from gradcli.data.targets import ScaledTargets, TargetScale
-from gradcli.train.job import Expectation, Settings
+from gradcli.train.job import Expectation, TrainSettings
 
 if TYPE_CHECKING:
-    from gradcli.data import Facts, Source
+    from gradcli.data import DataSpec, Source
 
 KEY = ("data", "target_scale")
 # Layers whose outputs are bounded on a side or both: targets must stay where the outputs can be.
@@ -22,19 +22,19 @@ BOUNDED = frozenset(
     {
         *("relu", "relu6", "relusquared", "elu", "selu", "celu", "gelu", "silu", "mish"),
         *("softplus", "softsign", "hardswish", "hardsigmoid", "hardtanh", "softcap", "tanh"),
-        *("sigmoid", "logsigmoid", "softmax", "logsoftmax", "softmin"),
+        *("sigmoid", "logsigmoid", "softmax", "log_softmax", "softmin"),
     }
 )
 RESHAPING = frozenset({"flatten", "reshape", "dropout", "identity"})
 
 
 def with_scale(
-    root: Node,
+    root: YamlNode,
     source: Source,
-    facts: Facts,
-    loss: Choice,
+    facts: DataSpec,
+    loss: NamedSection,
     layers: Sequence[PlannedLayer],
-    report: Report,
+    report: ErrorReport,
 ) -> Any:
     """Set the `target_scale` of the source; data without that key stays as it is."""
     if not isinstance(source, ScaledTargets):
@@ -44,13 +44,13 @@ def with_scale(
     bounded = end is not None and end.kind in BOUNDED
     if source.target_scale == "standard":
         if why_not:
-            report.error("E109", f"data.target_scale: {why_not}", place_of(root, *KEY))
+            report.error("E109", f"data.target_scale: {why_not}", location_of(root, *KEY))
         elif bounded and end is not None:
             report.warn(
                 "W106",
                 f"layer {end.index}, {end.title}, bounds the outputs, and scaled targets lie on "
                 "both sides of 0",
-                place_of(root, *KEY),
+                location_of(root, *KEY),
                 caret="use none",
             )
         return source
@@ -62,7 +62,7 @@ def with_scale(
     return source
 
 
-def _obstacle(source: ScaledTargets, facts: Facts, loss: Choice) -> str:
+def _obstacle(source: ScaledTargets, facts: DataSpec, loss: NamedSection) -> str:
     """Why the targets are not scaled; empty if they can be."""
     if not source.regression(facts):
         return "only targets that are values, one or a row of them a sample, are scaled"
@@ -77,7 +77,7 @@ def _end(layers: Sequence[PlannedLayer]) -> PlannedLayer | None:
     return next((leaf for leaf in leaves if leaf.kind not in RESHAPING), None)
 
 
-def _threshold_lint(root: Node, loss: Choice, report: Report) -> None:
+def _threshold_lint(root: YamlNode, loss: NamedSection, report: ErrorReport) -> None:
     """Warn of a threshold of the loss, which applies to the scaled targets."""
     section = root.map()["loss"]
     key = next((key for key in ("delta", "beta") if key in section.map()), None)
@@ -91,11 +91,11 @@ def _threshold_lint(root: Node, loss: Choice, report: Report) -> None:
 
 
 def figures_lint(
-    root: Node,
+    root: YamlNode,
     source: object,
-    train: Settings,
+    train: TrainSettings,
     expect: Sequence[Expectation],
-    report: Report,
+    report: ErrorReport,
 ) -> None:
     """Warn of a watched loss that is not in the units of the target."""
     if getattr(source, "target_scale", None) != "standard":
@@ -112,12 +112,12 @@ def figures_lint(
                 "W106",
                 f"{'.'.join(path) if path[0] == 'train' else 'expect'}: {name} is of the scaled "
                 "targets (data.target_scale: standard), not in the target's units",
-                place_of(root, *path),
+                location_of(root, *path),
                 caret="mae and rmse are",
             )
 
 
-def scale_of(source: object, facts: Facts) -> TargetScale | None:
+def scale_of(source: object, facts: DataSpec) -> TargetScale | None:
     """The scale of the targets, fitted on a training split; None if they are not scaled.
 
     Before the data is loaded, 0 and 1 stand for the unknown numbers.

@@ -7,7 +7,7 @@ from typing import Any
 from weakref import ref
 
 from gradcli.config.layer import Make, Trial
-from gradcli.config.signal import Signal
+from gradcli.config.tensor_spec import TensorSpec
 from gradcli.dataclass import dataclass
 from gradcli.engine import nn
 from gradcli.errors import ShapeError
@@ -30,7 +30,7 @@ class Ties:
     embeds: dict[str, _Embed] = field(default_factory=dict)
 
     def tie(
-        self, kind: str, name: str, values: dict[str, Any], x: Signal, make: Make, trial: Trial
+        self, kind: str, name: str, values: dict[str, Any], x: TensorSpec, make: Make, trial: Trial
     ) -> tuple[Make, int]:
         """What makes the layer, and how many parameters are its own.
 

@@ -10,16 +10,16 @@ from pathlib import Path
 from gradcli.config import own_code
 from gradcli.config.build import build
 from gradcli.config.load import Config, load
-from gradcli.config.node import RUN_VALUES, Report
+from gradcli.config.node import RUN_VALUES, ErrorReport
 from gradcli.config.reader import read_file, read_yaml
 from gradcli.config.room import Room
 from gradcli.config.trust import Trust
-from gradcli.data import Facts, LoadedData
+from gradcli.data import DataSpec, LoadedData
 from gradcli.data.dataset import misfits
 from gradcli.dataclass import dataclass
 from gradcli.errors import ConfigError, ErrorGroup, GradcliError
 from gradcli.train import forks, old_runs
-from gradcli.train.checkpoint import Meta, newest_valid
+from gradcli.train.checkpoint import CheckpointMeta, newest_valid
 from gradcli.train.compare import check_same, check_same_data
 from gradcli.train.directory import best_and_last, find_checkpoint
 from gradcli.train.facts import misfit
@@ -45,7 +45,7 @@ class TrainedRun:
     path: Path
     device: str
     job: Job
-    meta: Meta
+    meta: CheckpointMeta
     notes: list[str]
 
 
@@ -53,7 +53,7 @@ def load_run(
     path: Path,
     overrides: Sequence[str] = (),
     room: Room | None = None,
-    facts: Facts | None = None,
+    facts: DataSpec | None = None,
     trust: Trust | None = None,
 ) -> Config:
     """Load the config of the run in `path`; if its data is gone, the error says so.
@@ -77,7 +77,7 @@ def _unwritten(path: Path, overrides: Sequence[str]) -> list[str]:
 
     It may lack the latest fork, and never knew what older versions did without a key.
     """
-    file, report = path / "resolved.yaml", Report(RUN_VALUES)
+    file, report = path / "resolved.yaml", ErrorReport(RUN_VALUES)
     try:
         config = read_yaml(read_file(file), str(file), report).plain()
     except ConfigError:
@@ -148,7 +148,7 @@ def open_trained(
     return TrainedRun(path, device, there, checkpoint.meta, notes)
 
 
-def _job_with_data(path: Path, meta: Meta, source: str, trust: Trust | None) -> Job:
+def _job_with_data(path: Path, meta: CheckpointMeta, source: str, trust: Trust | None) -> Job:
     """The job on its own data; new files are read as the checkpoint says."""
     job = build(load_run(path, trust=trust)).as_fitted(meta.facts, source)
     if meta.facts is not None or not meta.state:
@@ -157,7 +157,7 @@ def _job_with_data(path: Path, meta: Meta, source: str, trust: Trust | None) -> 
     return replace(job, dataset=replace(job.dataset, facts=facts))
 
 
-def _job_of_old_run(path: Path, meta: Meta, source: str, trust: Trust | None) -> Job:
+def _job_of_old_run(path: Path, meta: CheckpointMeta, source: str, trust: Trust | None) -> Job:
     """The job on its own data, for new files; where its data is gone, the error says why."""
     try:
         return _job_with_data(path, meta, source, trust)
@@ -171,7 +171,7 @@ def _job_of_old_run(path: Path, meta: Meta, source: str, trust: Trust | None) ->
         raise
 
 
-def _job_without_data(path: Path, meta: Meta, source: str, trust: Trust | None) -> Job:
+def _job_without_data(path: Path, meta: CheckpointMeta, source: str, trust: Trust | None) -> Job:
     """Build the job without data; a checkpoint of format 1 has no facts and needs its own data."""
     if meta.facts is None:
         return _job_of_old_run(path, meta, source, trust)

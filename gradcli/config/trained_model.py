@@ -96,8 +96,8 @@ class TrainedModel:
             return list(self._predictor.files(files, top, warnings.warn))
         inputs = self.transforms(samples)
         indices = range(inputs.shape[0])
-        answers = self._predictor.answers(inputs, top, HERE, indices)
-        return [{"index": i, **answer} for i, answer in zip(indices, answers, strict=True)]
+        predictions = self._predictor.predictions(inputs, top, HERE, indices)
+        return [{"index": i, **answer} for i, answer in zip(indices, predictions, strict=True)]
 
     def generate(
         self,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gradcli.config import trust_list
-from gradcli.data.files import shown
+from gradcli.data.files import path_text
 from gradcli.errors import ConfigError
 
 DIGITS = 16  # of a hash, in a line; errors and manifest.json have all of them
@@ -50,7 +50,7 @@ class Trust:
         if not self.everything and sha256 not in self._trusted_hashes():
             raise _refusal(path, sha256)
         self._files.add((path, sha256))
-        self.say(f"runs own code {shown(path)}, sha256 {sha256[:DIGITS]}")
+        self.say(f"runs own code {path_text(path)}, sha256 {sha256[:DIGITS]}")
         if self._remember:
             self._add(path, sha256)
 
@@ -58,7 +58,7 @@ class Trust:
         """The hashes in the list, read once."""
         if self._hashes is None:
             self._hashes = frozenset()
-            file = trust_list.place()
+            file = trust_list.list_path()
             try:
                 self._hashes = frozenset() if file is None else trust_list.hashes(file)
             except OSError as error:
@@ -67,12 +67,12 @@ class Trust:
 
     def _add(self, path: Path, sha256: str) -> None:
         """Into the list; where that cannot be, the training goes on without it."""
-        file = trust_list.place()
+        file = trust_list.list_path()
         try:
             if file is None:
                 raise OSError("no home folder is known; XDG_STATE_HOME names one")
             if trust_list.add(file, sha256, path.name):
-                self.say(f"it is trusted from now on: {shown(file)}")
+                self.say(f"it is trusted from now on: {path_text(file)}")
         except OSError as error:
             reason = _reason(file, error)
             self.say(f"warning: own code is not remembered as trusted: {reason}")
@@ -80,12 +80,12 @@ class Trust:
 
 def _reason(file: Path | None, error: OSError) -> str:
     reason = error.strerror or str(error)
-    return reason if file is None else f"{shown(file)}: {reason}"
+    return reason if file is None else f"{path_text(file)}: {reason}"
 
 
 def _refusal(path: Path, sha256: str) -> ConfigError:
     return ConfigError(
-        f"own code {shown(path)} was not run: none of your trainings ran it before",
+        f"own code {path_text(path)} was not run: none of your trainings ran it before",
         code=UNKNOWN_CODE,
         caret="may do whatever you may do",
         notes=(

@@ -23,7 +23,7 @@ MOST_BYTES = 16 << 20
 SECONDS = 5.0  # to wait for another process; a write takes milliseconds
 
 
-def place() -> Path | None:
+def list_path() -> Path | None:
     """`$XDG_STATE_HOME/gradcli/trusted`; None where no home folder is known."""
     state = Path(os.environ.get("XDG_STATE_HOME", ""))
     if not state.is_absolute():  # is passed over, says the standard of these folders

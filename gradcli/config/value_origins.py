@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from gradcli.config.node import Node
+from gradcli.config.node import YamlNode
 from gradcli.train.value_origins import Kind, ValueOrigin
 
 if TYPE_CHECKING:
@@ -26,22 +26,22 @@ def origins_of(config: Config) -> dict[str, ValueOrigin]:
     }
 
 
-def _origin(value: Any, node: Node | None, file: str) -> ValueOrigin:
+def _origin(value: Any, node: YamlNode | None, file: str) -> ValueOrigin:
     if node is None:
         return ValueOrigin(value)
-    place = node.place
-    if place.file.startswith(COMMAND):
-        return ValueOrigin(value, "override", place.file)
-    kind: Kind = "file" if place.file == file else "extends"
-    return ValueOrigin(value, kind, f"{place.file}:{place.line}")
+    location = node.location
+    if location.file.startswith(COMMAND):
+        return ValueOrigin(value, "override", location.file)
+    kind: Kind = "file" if location.file == file else "extends"
+    return ValueOrigin(value, kind, f"{location.file}:{location.line}")
 
 
-Leaf = tuple[tuple[str, ...], Any, Node | None]
+Leaf = tuple[tuple[str, ...], Any, YamlNode | None]
 
 
-def _leaves(value: Any, node: Node | None, path: tuple[str, ...]) -> Iterator[Leaf]:
+def _leaves(value: Any, node: YamlNode | None, path: tuple[str, ...]) -> Iterator[Leaf]:
     """Each single value, with its path and the node that gave it; None where nobody wrote it."""
-    inner: list[tuple[str, Any, Node | None]] = []
+    inner: list[tuple[str, Any, YamlNode | None]] = []
     if isinstance(value, dict):
         below = _entries(value, node)
         inner = [(key, item, below.get(key)) for key, item in value.items()]
@@ -55,7 +55,7 @@ def _leaves(value: Any, node: Node | None, path: tuple[str, ...]) -> Iterator[Le
         yield from _leaves(item, part, (*path, key))
 
 
-def _entries(value: Mapping[str, Any], node: Node | None) -> Mapping[str, Node]:
+def _entries(value: Mapping[str, Any], node: YamlNode | None) -> Mapping[str, YamlNode]:
     """The nodes of a map's entries; one that stands alone gives the entry that it is short for."""
     if node is None or isinstance(node.value, dict):
         return node.map() if node is not None else {}

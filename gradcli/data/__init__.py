@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+from warnings import warn
 
 if TYPE_CHECKING:
-    from gradcli.data.dataset import Facts, Labelled, LoadedData, Source, Split, Unseen
+    from gradcli.data.dataset import DataSpec, Labelled, LoadedData, Source, Split, Unseen
     from gradcli.data.facts import DataFacts
     from gradcli.data.loader import *
     from gradcli.data.table import DATASETS
@@ -24,7 +25,7 @@ __all__ = [
     "Dataset",
     "DistributedBatchSampler",
     "DistributedSampler",
-    "Facts",
+    "DataSpec",
     "IterableDataset",
     "Labelled",
     "LoadedData",
@@ -48,15 +49,18 @@ __all__ = [
 
 
 # Where a name lies; the others are the loader's, which needs `multiprocessing`.
-_PLACES = {
+_MODULES = {
     "DATASETS": "table",
     "DataFacts": "facts",
-    **dict.fromkeys(("Facts", "Labelled", "LoadedData", "Source", "Split", "Unseen"), "dataset"),
+    **dict.fromkeys(("DataSpec", "Labelled", "LoadedData", "Source", "Split", "Unseen"), "dataset"),
 }
 
 
 def __getattr__(name: str) -> Any:
     """A name that is looked up when it is first asked for."""
+    if name == "Facts":
+        warn("gradcli.data.Facts is now DataSpec", DeprecationWarning, stacklevel=2)
+        name = "DataSpec"
     if name not in __all__:
         raise AttributeError(f"gradcli.data has no '{name}'")
-    return getattr(import_module(f"gradcli.data.{_PLACES.get(name, 'loader')}"), name)
+    return getattr(import_module(f"gradcli.data.{_MODULES.get(name, 'loader')}"), name)

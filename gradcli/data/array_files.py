@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Protocol
 
 from gradcli import engine
 from gradcli.data import files, npy
-from gradcli.data.files import Loaded, load, read, regular_size, shown
-from gradcli.data.hashes import Later
-from gradcli.data.npy import Header, Npy
+from gradcli.data.files import Loaded, load, path_text, read, regular_size
+from gradcli.data.hashes import PendingHash
+from gradcli.data.npy import Npy, NpyHeader
 from gradcli.data.prepared.cache import cache_folder
 from gradcli.data.samples import tensor_of
 from gradcli.engine import Tensor
@@ -28,7 +28,7 @@ class OpenFile(Protocol):
     """A file that was read or mapped."""
 
     @property
-    def sha256(self) -> str | Later:
+    def sha256(self) -> str | PendingHash:
         """Its hash, perhaps still to come."""
 
     def notes(self) -> tuple[str, ...]:
@@ -46,24 +46,24 @@ def load_once(path: Path, open_files: dict[Path, OpenFile]) -> Loaded:
 def wait_for(open_files: Mapping[Path, OpenFile]) -> None:
     """Wait until these files are read to their ends; raise what is wrong with one of them."""
     for file in open_files.values():
-        if isinstance(file.sha256, Later):
+        if isinstance(file.sha256, PendingHash):
             file.sha256.result()
 
 
-def npy_header(path: Path) -> Header:
+def npy_header(path: Path) -> NpyHeader:
     """From the first bytes; the length of the file is compared with it."""
-    header = npy.parse_header(read(path, npy.LONGEST + 12), shown(path), most=None)
+    header = npy.parse_header(read(path, npy.LONGEST + 12), path_text(path), most=None)
     size = regular_size(path)
     if size != header.total:
         raise DataError(
-            f"{shown(path)}: expected {quantity(header.total, 'byte')} from the header "
+            f"{path_text(path)}: expected {quantity(header.total, 'byte')} from the header "
             f"({header}), got {size}",
             code="E302",
         )
     return header
 
 
-def is_large(header: Header) -> bool:
+def is_large(header: NpyHeader) -> bool:
     """Whether an array is mapped, as it lies or as it was prepared."""
     return header.total > files.LARGE
 
@@ -72,7 +72,7 @@ def npy_tensor(path: Path, open_files: dict[Path, OpenFile], cache: str | None) 
     """The array of an .npy file, its numbers checked, or about to be checked in the background."""
     header = npy_header(path)
     if not is_large(header):
-        return tensor(npy.parse(load_once(path, open_files).data, shown(path)), shown(path))
+        return tensor(npy.parse(load_once(path, open_files).data, path_text(path)), path_text(path))
     if not lies_as_in_tensors(header):
         from gradcli.data.prepared_array import npy_array  # small data does without
 
@@ -86,10 +86,10 @@ def npy_tensor(path: Path, open_files: dict[Path, OpenFile], cache: str | None) 
     return there.tensor
 
 
-def npz_header(path: Path, name: str) -> Header:
+def npz_header(path: Path, name: str) -> NpyHeader:
     """From the first bytes of an array."""
     regular_size(path)
-    return npy.peek(path, name, shown(path))
+    return npy.peek(path, name, path_text(path))
 
 
 def npz_tensor(
@@ -97,31 +97,31 @@ def npz_tensor(
 ) -> Tensor:
     """An array of an archive, its numbers checked; a large one is mapped from prepared data."""
     if not large:
-        numbers = npy.unpack(load_once(path, open_files).data, name, shown(path))
-        return tensor(numbers, f"{shown(path)}, {name}")
+        numbers = npy.unpack(load_once(path, open_files).data, name, path_text(path))
+        return tensor(numbers, f"{path_text(path)}, {name}")
     from gradcli.data.prepared_archive import array_in  # small data does without
 
     rows, archive = array_in(path, name, cache_folder(cache))
     if open_files.setdefault(path, archive).sha256 != archive.sha256:
-        raise DataError(f"data file '{shown(path)}' changed while it was read; start again")
+        raise DataError(f"data file '{path_text(path)}' changed while it was read; start again")
     return rows
 
 
-def lies_as_in_tensors(header: Header) -> bool:
+def lies_as_in_tensors(header: NpyHeader) -> bool:
     """Whether a file can be mapped as a tensor: type, order and alignment of its numbers fit."""
     transposed = header.swapped or (header.fortran and len(header.shape) > 1)
     return header.type in MAPPED and not transposed and header.length % int(header.type[1]) == 0
 
 
-def _mapped(path: Path, header: Header) -> MappedArray:
+def _mapped(path: Path, header: NpyHeader) -> MappedArray:
     """A large array, mapped; truth values and floats are checked in the background."""
     from gradcli.data.mapped_array import MappedArray  # small data does without
-    from gradcli.data.prepared.number_checks import Below, Check, Finite
+    from gradcli.data.prepared.number_checks import Below, Check, FiniteCheck
 
     dtypes = {"i4": engine.int32, "i8": engine.int64, "f4": engine.float32}
     check: Check | None = None
     if header.type == "f4":
-        check = Finite(header.length, max(1, math.prod(header.shape[1:])))
+        check = FiniteCheck(header.length, max(1, math.prod(header.shape[1:])))
     elif header.type == "b1":
         check = Below(header.length, 1, 2, "truth value")
     return MappedArray(

@@ -17,13 +17,13 @@ from gradcli.data.array_files import (
     wait_for,
 )
 from gradcli.data.cached import Cached
-from gradcli.data.dataset import Facts, Labelled, LoadedData, Unseen
+from gradcli.data.dataset import DataSpec, Labelled, LoadedData, Unseen
 from gradcli.data.facts import DataFacts
-from gradcli.data.files import read, shown
+from gradcli.data.files import path_text, read
 from gradcli.data.hashes import gathered
+from gradcli.data.image_source import OwnImages, Statistic, splits_of
 from gradcli.data.images import check_labels, check_shape, unseen
-from gradcli.data.npy import Header
-from gradcli.data.pictures import OwnPictures, Statistic, splits_of
+from gradcli.data.npy import NpyHeader
 from gradcli.data.samples import Samples
 from gradcli.data.split import check_stratify, unused_of
 from gradcli.data.targets import ScaledTargets
@@ -35,7 +35,7 @@ LABELS = 1 << 20  # checked at once
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arrays(Cached, ScaledTargets, OwnPictures):
+class Arrays(Cached, ScaledTargets, OwnImages):
     """What both formats share: which array is what, and how it is cut and scaled."""
 
     TEST = "test_inputs"
@@ -56,7 +56,7 @@ class Arrays(Cached, ScaledTargets, OwnPictures):
 
     # What a format says.
 
-    def header(self, name: str) -> Header:
+    def header(self, name: str) -> NpyHeader:
         """The header of an array, without its numbers."""
         raise NotImplementedError(f"{type(self).__name__} has no header")
 
@@ -85,11 +85,11 @@ class Arrays(Cached, ScaledTargets, OwnPictures):
 
     # What follows from that.
 
-    def regression(self, facts: Facts) -> bool:
+    def regression(self, facts: DataSpec) -> bool:
         """Not where inputs are targets too: both are normalised the same way."""
         return self.target == "label" and super().regression(facts)
 
-    def facts(self) -> Facts:
+    def facts(self) -> DataSpec:
         """From the headers; without `classes` the labels are read too."""
         return self.model_facts(self._file_facts())
 
@@ -99,7 +99,7 @@ class Arrays(Cached, ScaledTargets, OwnPictures):
             pairs["test"] = (self.test_inputs, self.test_targets)
         return pairs
 
-    def _file_facts(self) -> Facts:
+    def _file_facts(self) -> DataSpec:
         heads = {name: self._heads(*pair) for name, pair in self._pairs().items()}
         inputs, targets = heads["train"]
         parts = self.cuts(inputs.shape[0])
@@ -111,7 +111,7 @@ class Arrays(Cached, ScaledTargets, OwnPictures):
         first, classes = (0, None) if values or targets is None else self._label_range()
         width = _width(targets) if targets is not None else ()
         check_stratify(self.split, classes)
-        return Facts(
+        return DataSpec(
             input=sample_shape(inputs),
             input_kind="float",
             target=width if values else (),
@@ -123,7 +123,7 @@ class Arrays(Cached, ScaledTargets, OwnPictures):
             unused=unused_of(parts, inputs.shape[0]),
         )
 
-    def _heads(self, inputs: str, targets: str | None) -> tuple[Header, Header | None]:
+    def _heads(self, inputs: str, targets: str | None) -> tuple[NpyHeader, NpyHeader | None]:
         """The headers of samples and targets that go together."""
         x, source = self.header(inputs), self.title(inputs)
         if len(x.shape) < 2 or 0 in x.shape:
@@ -141,7 +141,7 @@ class Arrays(Cached, ScaledTargets, OwnPictures):
         return x, y
 
     def _same(
-        self, train: tuple[Header, Header | None], test: tuple[Header, Header | None]
+        self, train: tuple[NpyHeader, NpyHeader | None], test: tuple[NpyHeader, NpyHeader | None]
     ) -> None:
         for ours, theirs in zip(train, test, strict=True):
             if ours and theirs and (ours.dtype, ours.shape[1:]) != (theirs.dtype, theirs.shape[1:]):
@@ -221,11 +221,11 @@ class Arrays(Cached, ScaledTargets, OwnPictures):
         if read(path, len(npy.ZIP)) == npy.ZIP:
             name = facts.array or _only_name(path)
             header = npz_header(path, name)
-            shape = _new_shape(header, facts, shown(path))
+            shape = _new_shape(header, facts, path_text(path))
             numbers = npz_tensor(path, name, open_files, self.cache, large=is_large(header))
         else:
             header = npy_header(path)
-            shape = _new_shape(header, facts, shown(path))
+            shape = _new_shape(header, facts, path_text(path))
             numbers = npy_tensor(path, open_files, self.cache)
         wait_for(open_files)
         return unseen(numbers.reshape(shape), scale_of(header), facts, path)
@@ -252,7 +252,7 @@ class Arrays(Cached, ScaledTargets, OwnPictures):
 
 def _only_name(path: Path) -> str:
     """The one array of an archive."""
-    source = shown(path)
+    source = path_text(path)
     names = npy.names(path, source)
     if len(names) != 1:
         raise DataError(
@@ -263,7 +263,7 @@ def _only_name(path: Path) -> str:
     return names[0]
 
 
-def _new_shape(header: Header, facts: DataFacts, source: str) -> tuple[int, ...]:
+def _new_shape(header: NpyHeader, facts: DataFacts, source: str) -> tuple[int, ...]:
     """That of all samples of new data; one of them is as those that were trained on."""
     if not header.shape or not header.shape[0]:
         raise DataError(f"{source}: {header} holds no samples", code="E305")
@@ -293,22 +293,22 @@ def label_range(labels: Tensor, classes: int | None, source: str) -> tuple[int, 
     return low, high
 
 
-def _width(targets: Header) -> tuple[int, ...]:
+def _width(targets: NpyHeader) -> tuple[int, ...]:
     """The shape of one target of values."""
     return targets.shape[1:] or (1,)
 
 
-def is_float(header: Header) -> bool:
+def is_float(header: NpyHeader) -> bool:
     """Whether the numbers are floats."""
     return header.dtype.startswith("float")
 
 
-def sample_shape(header: Header) -> tuple[int, ...]:
+def sample_shape(header: NpyHeader) -> tuple[int, ...]:
     """(H, W) of bytes are images and get one channel; all else stays as it is."""
     inner = header.shape[1:]
     return (1, *inner) if len(inner) == 2 and header.dtype == "uint8" else inner
 
 
-def scale_of(header: Header) -> float:
+def scale_of(header: NpyHeader) -> float:
     """Bytes are divided by 255, so that they lie in 0..1; other types are taken as they are."""
     return 255.0 if header.dtype == "uint8" else 1.0

@@ -5,17 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import ClassVar
 
-from gradcli.data.dataset import Facts, Labelled, LoadedData, Unseen
+from gradcli.data.dataset import DataSpec, Labelled, LoadedData, Unseen
 from gradcli.data.facts import DataFacts
 from gradcli.data.files import (
     Loaded,
     load,
+    path_text,
     read,
     regular_size,
-    shown,
 )
+from gradcli.data.image_source import KnownImages, Statistic, splits_of
 from gradcli.data.images import check_labels, unseen
-from gradcli.data.pictures import KnownPictures, Statistic, splits_of
 from gradcli.data.samples import Samples, tensor_of
 from gradcli.data.split import cut, unused_of
 from gradcli.dataclass import dataclass
@@ -28,7 +28,7 @@ PIXELS = 3 * 32 * 32
 
 
 @dataclass(frozen=True)
-class Cifar10(KnownPictures):
+class Cifar10(KnownImages):
     """Colour pictures of 10 kinds, 3 x 32 x 32 in 0..1; test_batch.bin is the test split."""
 
     NAME = "cifar10"
@@ -52,17 +52,17 @@ class Cifar10(KnownPictures):
     def _folder(self) -> Path:
         return Path(self.dir or "")
 
-    def facts(self) -> Facts:
+    def facts(self) -> DataSpec:
         """From the lengths of the files."""
         return self.model_facts(self._facts_in_files())
 
-    def _facts_in_files(self) -> Facts:
+    def _facts_in_files(self) -> DataSpec:
         counts = {n: self._count(self._folder / n) for n in (*self.TRAIN, self.TEST)}
         test = counts.pop(self.TEST)
         total = sum(counts.values())
         parts = self._cuts(total)
         sizes = {name: len(part) for name, part in parts.items()}
-        return Facts(
+        return DataSpec(
             input=SHAPE,
             input_kind="float",
             target=(),
@@ -74,7 +74,7 @@ class Cifar10(KnownPictures):
         )
 
     def _count(self, path: Path) -> int:
-        return rows_in(regular_size(path), self.MARKS, shown(path))
+        return rows_in(regular_size(path), self.MARKS, path_text(path))
 
     def _cuts(self, total: int) -> dict[str, range]:
         return cut(self.split or {"train": "100%"}, total, ("train", "val"))
@@ -113,7 +113,7 @@ class Cifar10(KnownPictures):
         return self.model_view(dataset)
 
     def _parse(self, file: Loaded) -> tuple[bytes, bytes]:
-        source = shown(file.path)
+        source = path_text(file.path)
         labels, images = parse(file.data, self.MARKS, source)
         check_labels(labels, self.CLASSES, source)
         return labels, images
@@ -124,7 +124,7 @@ class Cifar10(KnownPictures):
 
     def new_inputs(self, path: Path, facts: DataFacts) -> Unseen:
         """Images from another file of this form; its labels are ignored."""
-        _, images = parse(load(path).data, self.MARKS, shown(path))
+        _, images = parse(load(path).data, self.MARKS, path_text(path))
         return unseen(_pixels(images), 255.0, facts, path)
 
     def new_split(self, path: Path, facts: DataFacts) -> Labelled:

@@ -22,7 +22,7 @@ from gradcli.data.tabular.collected import (
 )
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
-from gradcli.wording import listed
+from gradcli.wording import join_words
 
 _TOGETHER = 1 << 20  # numbers that are encoded at once, in whole rows
 Rows = slice | Tensor  # some rows of a table: a stretch, or their numbers
@@ -92,7 +92,7 @@ class Encoder:
         if odd:
             index = next(at for at, code in enumerate(column.codes) if code in odd)
             what = f"unknown category {short(column.table[column.codes[index]])}"
-            table.refuse(index, name, f"{what}; known: {listed(categories)}")
+            table.refuse(index, name, f"{what}; known: {join_words(categories)}")
         places = [
             *(places_of[word] for word in column.table),
             len(categories),

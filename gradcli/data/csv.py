@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from gradcli import engine
 from gradcli.data.cached import Cached, locate_cache
 from gradcli.data.columns import Encoder, classes_in, values_in
-from gradcli.data.dataset import Facts, Labelled, LoadedData, Split, Unseen
+from gradcli.data.dataset import DataSpec, Labelled, LoadedData, Split, Unseen
 from gradcli.data.facts import DataFacts
-from gradcli.data.files import Loaded, gzip_notes, load, shown
+from gradcli.data.files import Loaded, gzip_notes, load, path_text
 from gradcli.data.fitted_table import FittedTable, facts_in, roles_of
 from gradcli.data.prepared.cache import cache_folder, small
 from gradcli.data.samples import InFiles, Samples, imagined, outlined
-from gradcli.data.series import InTime, Series, Steps, Stretches, stretches_in
+from gradcli.data.series import InTime, Stretches, TimeSeries, WindowSteps, stretches_in
 from gradcli.data.small_table import read
 from gradcli.data.split import SplitMap, check_stratify, group_of, stratify_of
 from gradcli.data.sums import SUMS
@@ -42,7 +42,7 @@ from gradcli.data.targets import ScaledTargets
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
 from gradcli.errors import ConfigError, DataError
-from gradcli.wording import listed, quantity
+from gradcli.wording import join_words, quantity
 
 if TYPE_CHECKING:
     from gradcli.data.prepared.sets import PreparedSet
@@ -130,13 +130,13 @@ class CsvSource(InTime, ScaledTargets, Cached):
         test = None if test is None else locate_files(test, root)
         return replace(self, file=file, test_file=test, cache=locate_cache(self.cache, root))
 
-    def facts(self) -> Facts:
+    def facts(self) -> DataSpec:
         """From the whole table; what was read is kept for `load`."""
         if not small(*self.places().values()):
             return facts_in(self._prepared().facts["data"])
         return read.remember(self)[1].facts
 
-    def outline(self, facts: Facts) -> dict[str, Samples] | dict[str, Series]:
+    def outline(self, facts: DataSpec) -> dict[str, Samples] | dict[str, TimeSeries]:
         """The splits as `load` makes them, on "meta"."""
         if (steps := self.steps) is not None:
             return self._series_outline(facts, steps)
@@ -150,7 +150,7 @@ class CsvSource(InTime, ScaledTargets, Cached):
             return not small(*self.places().values())
         return False
 
-    def _series_outline(self, facts: Facts, steps: Steps) -> dict[str, Series]:
+    def _series_outline(self, facts: DataSpec, steps: WindowSteps) -> dict[str, TimeSeries]:
         width = facts.input[0 if steps.first else 1]
         dtype = engine.float32 if self.task == "regression" else engine.int64
         alone = {name: (size + steps.behind,) for name, size in facts.sizes.items()}
@@ -160,18 +160,18 @@ class CsvSource(InTime, ScaledTargets, Cached):
             rows = imagined((sum(lengths), width), engine.float32, mapped=maps)
             values = imagined((sum(lengths), *facts.target), dtype, mapped=maps)
             stretches = Stretches.of(lengths, steps)
-            outline[name] = Series(rows, values, steps, stretches and stretches.to("meta"))
+            outline[name] = TimeSeries(rows, values, steps, stretches and stretches.to("meta"))
         return outline
 
     def _whole(
         self, inputs: Tensor, targets: Tensor, begins: Sequence[int] = ()
-    ) -> Samples | Series:
+    ) -> Samples | TimeSeries:
         """All rows as samples, before they are cut; `begins` are first rows of files."""
         steps = self.steps
         if steps is None:
             return Samples(inputs, targets)
         lengths = stretches_in(range(inputs.shape[0]), begins)
-        return Series(inputs, targets, steps, Stretches.of(lengths, steps))
+        return TimeSeries(inputs, targets, steps, Stretches.of(lengths, steps))
 
     def load(self) -> LoadedData:
         """Every row encoded, shuffled and split."""
@@ -238,7 +238,7 @@ class CsvSource(InTime, ScaledTargets, Cached):
         """Write `files` only: a pattern may match more by now, which were not hashed."""
         train, tests = of_split("train", files), of_split("test", files)
         progress = writer.progress(text_size(train), "B")
-        again = partial(open_files, train, shown(self.file), self.delimiter)
+        again = partial(open_files, train, path_text(self.file), self.delimiter)
         fitted = FittedTable.of(self, again(progress.advance), again)
         inputs = writer.array("inputs", engine.float32, (fitted.encoder.width,))
         for rows in fitted.inputs():
@@ -322,7 +322,7 @@ class CsvSource(InTime, ScaledTargets, Cached):
             role: Role = "number" if facts.classes is None else "word"
             roles |= dict.fromkeys(self.targets, role)
         first = files[0] if isinstance(files[0], Path) else files[0].path
-        reader = open_files(files, shown(first), self.delimiter)
+        reader = open_files(files, path_text(first), self.delimiter)
         need(reader, list(roles), self._past(facts))
         gaps = Gaps(facts.missing or "error", self.unfilled, self.steps is not None)
         table = collect(reader, roles, gaps)
@@ -351,7 +351,7 @@ def _load_if_small(path: Path) -> Path | Loaded:
 def _tensors_of(labelled: Labelled) -> tuple[Tensor, Tensor]:
     """The inputs and targets of a split."""
     split = labelled.split
-    if isinstance(split, Series):
+    if isinstance(split, TimeSeries):
         return split.rows, split.values
     assert isinstance(split, Samples), "a table has no other splits"
     return split.inputs, split.targets
@@ -375,7 +375,7 @@ def known_classes(table: TypedTable, target: str, facts: DataFacts) -> Tensor:
     if odd:
         index = next(at for at, code in enumerate(column.codes) if code in odd)
         cell = column.table[column.codes[index]]
-        what = f"the model knows no class {cell!r}; known: {listed(facts.labels)}"
+        what = f"the model knows no class {cell!r}; known: {join_words(facts.labels)}"
         table.refuse(index, target, what)
     places = [number[word] for word in column.table]
     codes = array("i", map(places.__getitem__, column.codes))

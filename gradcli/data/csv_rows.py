@@ -101,20 +101,20 @@ class ExactRows:
         """The cells of one row and where the next row begins."""
         cells: list[str] = []
         while True:
-            place = (number, len(cells) + 1)
-            if place[1] > COLUMN_LIMIT:
-                self.refuse(*place, f"more than {COLUMN_LIMIT} cells in a row")
+            location = (number, len(cells) + 1)
+            if location[1] > COLUMN_LIMIT:
+                self.refuse(*location, f"more than {COLUMN_LIMIT} cells in a row")
             quoted = self._text.startswith('"', position)
             begin = position + quoted
-            end = self._closing(begin, place) if quoted else self._bare_end(begin)
+            end = self._closing(begin, location) if quoted else self._bare_end(begin)
             self._go_on(end + quoted)
             cell = self._text[begin:end]
             cells.append(cell.replace('""', '"') if quoted else cell)
             stop = self._stop.match(self._text, end + quoted)
             if stop is None:
-                self.refuse(*place, self._explain(end + quoted, quoted))
+                self.refuse(*location, self._explain(end + quoted, quoted))
             if "\0" in cell:
-                self.refuse(*place, "a NUL character")
+                self.refuse(*location, "a NUL character")
             position = stop.end()
             if stop[0] == "\r":
                 self._go_on(position)  # the next piece may begin with the other half of a CRLF
@@ -132,17 +132,17 @@ class ExactRows:
         assert match is not None
         return match.end()
 
-    def _closing(self, begin: int, place: tuple[int, int]) -> int:
+    def _closing(self, begin: int, location: tuple[int, int]) -> int:
         """Where the quote stands that closes a cell; two in a row are one character of it."""
         limit = begin + FIELD_LIMIT + 1
         at = self._text.find('"', begin, limit)
         while at >= 0 and self._text.startswith('"', at + 1):
             at = self._text.find('"', at + 2, limit)
         if at < 0 and limit < len(self._text):
-            self.refuse(*place, _TOO_LONG)
+            self.refuse(*location, _TOO_LONG)
         if at < 0:
             self._go_on(len(self._text))
-            self.refuse(*place, "a quote is opened and never closed")
+            self.refuse(*location, "a quote is opened and never closed")
         return at
 
     def _explain(self, at: int, quoted: bool) -> str:

@@ -9,20 +9,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from gradcli import engine
-from gradcli.data.dataset import Facts
+from gradcli.data.dataset import DataSpec
 from gradcli.data.samples import Samples
 from gradcli.data.split import shuffled
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
 from gradcli.errors import DataError
-from gradcli.wording import listed, quantity, verb
+from gradcli.wording import join_words, quantity, verb
 
 MOST_NAMES = 10  # classes in a note
 Shared = tuple[dict[str, Samples], tuple[str, ...]]
 
 
 @dataclass(frozen=True)
-class Cut:
+class SplitAssignment:
     """Which samples each split has.
 
     Attributes:
@@ -41,7 +41,7 @@ class Cut:
         return self.order[part.start : part.stop]
 
 
-def shared_out(whole: Samples, parts: Mapping[str, range], facts: Facts) -> Shared:
+def shared_out(whole: Samples, parts: Mapping[str, range], facts: DataSpec) -> Shared:
     """The splits of samples with labels, and what there is to tell of them."""
     labels = facts.labels or [str(number) for number in range(facts.classes or 0)]
     division = stratified(parts, engine.arange(whole.size), whole.targets, labels)
@@ -50,7 +50,7 @@ def shared_out(whole: Samples, parts: Mapping[str, range], facts: Facts) -> Shar
 
 def stratified(
     parts: Mapping[str, range], order: Tensor, numbers: Tensor, labels: Sequence[str]
-) -> Cut:
+) -> SplitAssignment:
     """Give each class its share in every split; the splits are as large as `parts`.
 
     `numbers` are the classes of the samples, by sample. The first samples of a class in `order`
@@ -66,7 +66,7 @@ def stratified(
     )
     _, positions = engine.sort(in_order, stable=True)
     which = engine.index_select(_bytes(by_class), 0, engine.sort(positions)[1])
-    return Cut(
+    return SplitAssignment(
         _by_part(order, which), dict(parts), tuple(_lacks(labels, counts, shares, list(parts)))
     )
 
@@ -107,13 +107,13 @@ def _lacks(
     them = f"{quantity(len(few), 'class')} {verb(len(few), 'has', 'have')}"
     return [
         f"warning: split.stratify: {them} too few samples for a share in each of "
-        f"{listed(parts)}: {listed(few, MOST_NAMES)}"
+        f"{join_words(parts)}: {join_words(few, MOST_NAMES)}"
     ]
 
 
 def grouped(
     ranges: Mapping[str, range], order: Tensor, numbers: Tensor, groups: int, seed: int, what: str
-) -> Cut:
+) -> SplitAssignment:
     """All samples of a group lie in one split; borders are the nearest to those asked for.
 
     `numbers` are the groups of the samples, by their places; `what` names the data for messages.
@@ -121,7 +121,7 @@ def grouped(
     if groups < len(ranges):
         raise DataError(
             f"{what}: split.group: {quantity(groups, 'group')} {verb(groups)} too few for "
-            f"{listed(ranges)}; every part needs one",
+            f"{join_words(ranges)}; every part needs one",
             code="E305",
         )
     in_order = engine.index_select(numbers.to(engine.int64), 0, order)
@@ -136,7 +136,7 @@ def grouped(
         stop = start + sum(sizes[group] for group in by_chance[low:high])
         parts[name], start, low = range(start, stop), stop, high
     which = engine.index_select(_bytes(bytes(part_of)), 0, in_order)
-    return Cut(_by_part(order, which), parts)
+    return SplitAssignment(_by_part(order, which), parts)
 
 
 def _borders(sizes: Sequence[int], ends: Sequence[int]) -> list[int]:

@@ -9,13 +9,13 @@ from typing import Any, Protocol
 
 from gradcli import engine
 from gradcli.data import staging
-from gradcli.data.facts import DataFacts, Facts, data_facts
-from gradcli.data.files import files_below, gzip_notes, shown
+from gradcli.data.facts import DataFacts, DataSpec, data_facts
+from gradcli.data.files import files_below, gzip_notes, path_text
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
 from gradcli.errors import DataError
 
-__all__ = ["Facts", "Labelled", "LoadedData", "Source", "Split", "Unseen"]
+__all__ = ["DataSpec", "Labelled", "LoadedData", "Source", "Split", "Unseen"]
 
 
 class Split(Protocol):
@@ -42,10 +42,10 @@ class Source(Protocol):
     def locate(self, root: Path) -> Source:
         """The same source with absolute paths; relative ones are relative to `root`."""
 
-    def facts(self) -> Facts:
+    def facts(self) -> DataSpec:
         """What is known without loading everything."""
 
-    def outline(self, facts: Facts) -> Mapping[str, Split]:
+    def outline(self, facts: DataSpec) -> Mapping[str, Split]:
         """The splits as `load` makes them, of tensors on "meta": shapes and types, no numbers."""
 
     def load(self) -> LoadedData:
@@ -64,7 +64,7 @@ def readable_in(folder: Path, source: Source) -> tuple[list[Path], list[Path]]:
     paths = files_below(folder)
     fit = [path for path in paths if reads is None or reads(path)]
     if not fit:
-        raise DataError(f"{shown(folder)} holds no file that is read here", code="E305")
+        raise DataError(f"{path_text(folder)} holds no file that is read here", code="E305")
     return fit, [path for path in paths if path not in set(fit)]
 
 
@@ -149,7 +149,7 @@ class LoadedData:
     """
 
     source: Source
-    facts: Facts
+    facts: DataSpec
     splits: dict[str, Split]
     sha256: Mapping[str, str]
     state: dict[str, Any] = field(default_factory=dict)

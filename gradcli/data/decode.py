@@ -9,7 +9,7 @@ from contextlib import nullcontext
 from importlib.util import find_spec
 from typing import Any
 
-from gradcli.data import jpeg, modes, picture_formats, png
+from gradcli.data import image_formats, jpeg, modes, png
 from gradcli.data.inflate import BOMB_RATIO, BOMB_SIZE
 from gradcli.dataclass import dataclass
 from gradcli.errors import DataError
@@ -22,7 +22,7 @@ _LARGE = threading.Lock()  # of large pictures one is unpacked at a time
 
 
 @dataclass(frozen=True)
-class Picture:
+class DecodedImage:
     """A picture as channels of size x size bytes, and what of the file is not in them."""
 
     planes: bytes
@@ -39,11 +39,11 @@ def require_pillow() -> None:
 
 
 def planes(data: bytes, size: int, color: str, source: str) -> bytes:
-    """The channels of a picture in a file; see `picture_of`."""
-    return picture_of(data, size, color, source).planes
+    """The channels of a picture in a file; see `decode_image`."""
+    return decode_image(data, size, color, source).planes
 
 
-def picture_of(data: bytes, size: int, color: str, source: str) -> Picture:
+def decode_image(data: bytes, size: int, color: str, source: str) -> DecodedImage:
     """A picture from the bytes of a file in one of the FORMATS; `source` names it in errors.
 
     It is rotated to its EXIF orientation, resized (bilinear) to `size` on its shorter side, and
@@ -56,11 +56,11 @@ def picture_of(data: bytes, size: int, color: str, source: str) -> Picture:
     try:
         if png.is_png(data):
             _check_pixels(*png.check_header(data), source)
-        elif sides := picture_formats.sides_before_opening(data):
+        elif sides := image_formats.sides_before_opening(data):
             _check_sides(*sides, 4, data, source)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about damaged metadata, which is not read
-            with Image.open(io.BytesIO(data), formats=picture_formats.FORMATS) as image:
+            with Image.open(io.BytesIO(data), formats=image_formats.FORMATS) as image:
                 return _of_file(image, data, size, color, source)
     except DataError:
         raise
@@ -69,11 +69,11 @@ def picture_of(data: bytes, size: int, color: str, source: str) -> Picture:
             f"{source}: more than {MOST_PIXELS} pixels; no more are read", code="E302"
         ) from None
     except Exception as error:  # damaged files raise anything, from OSError to SyntaxError
-        what = f"not a whole {picture_formats.NAMES} picture: {_reason(error, data)}"
+        what = f"not a whole {image_formats.NAMES} picture: {_reason(error, data)}"
         raise DataError(f"{source}: {what}", code="E302") from None
 
 
-def _of_file(image: Any, data: bytes, size: int, color: str, source: str) -> Picture:
+def _of_file(image: Any, data: bytes, size: int, color: str, source: str) -> DecodedImage:
     numbers = 1 if image.mode in modes.GRAYS else 4
     unpacked = _check_sides(image.width, image.height, numbers, data, source)
     with _LARGE if unpacked > BOMB_SIZE else nullcontext():
@@ -83,21 +83,21 @@ def _of_file(image: Any, data: bytes, size: int, color: str, source: str) -> Pic
             bits = png.bits_of(data)
         elif image.format == "JPEG":
             jpeg.check(data)
-        return Picture(_planes(image, size, color), modes.losses(image, bits))
+        return DecodedImage(_planes(image, size, color), modes.losses(image, bits))
 
 
-def planes_of(picture: Any, size: int, color: str, source: str = "the picture") -> bytes:
+def planes_of(image: Any, size: int, color: str, source: str = "the picture") -> bytes:
     """The channels of a picture that Pillow has opened."""
     try:
-        return _planes(picture, size, color)
+        return _planes(image, size, color)
     except (ValueError, OSError) as error:
         raise DataError(f"{source}: a picture that is not read: {error}", code="E302") from None
 
 
-def _planes(picture: Any, size: int, color: str) -> bytes:
+def _planes(image: Any, size: int, color: str) -> bytes:
     mode, channels = COLORS[color]
-    of_png = picture.format == "PNG"
-    plain = modes.of_bytes(_middle(modes.upright(picture), size), mode, of_png=of_png)
+    of_png = image.format == "PNG"
+    plain = modes.of_bytes(_middle(modes.upright(image), size), mode, of_png=of_png)
     pixels = _square(plain, size).convert(mode).tobytes()
     return b"".join(pixels[channel::channels] for channel in range(channels))
 
@@ -124,30 +124,30 @@ def _check_sides(width: int, height: int, numbers: int, data: bytes, source: str
     return unpacked
 
 
-def _middle(picture: Any, size: int) -> Any:
+def _middle(image: Any, size: int) -> Any:
     """Of a very long picture the stretch in the middle, from which the square will be cut.
 
     One of 1 x 20,000 pixels would otherwise be resized to 224 x 4,480,000 before that.
     """
-    longest = min(picture.size) * max(4, _RESIZED // size**2)
-    if max(picture.size) <= longest:
-        return picture
-    width, height = (min(side, longest) for side in picture.size)
-    left, top = (picture.width - width) // 2, (picture.height - height) // 2
-    return picture.crop((left, top, left + width, top + height))
+    longest = min(image.size) * max(4, _RESIZED // size**2)
+    if max(image.size) <= longest:
+        return image
+    width, height = (min(side, longest) for side in image.size)
+    left, top = (image.width - width) // 2, (image.height - height) // 2
+    return image.crop((left, top, left + width, top + height))
 
 
-def _square(picture: Any, size: int) -> Any:
+def _square(image: Any, size: int) -> Any:
     from PIL import Image
 
-    shorter = min(picture.size)
-    width, height = (max(size, round(side * size / shorter)) for side in picture.size)
+    shorter = min(image.size)
+    width, height = (max(size, round(side * size / shorter)) for side in image.size)
     left, top = (width - size) // 2, (height - size) // 2
-    resized = picture.resize((width, height), Image.Resampling.BILINEAR)
+    resized = image.resize((width, height), Image.Resampling.BILINEAR)
     return resized.crop((left, top, left + size, top + size))
 
 
 def _reason(error: Exception, data: bytes) -> str:
     """Pillow quotes the memory address of what it could not identify."""
     unknown = str(error).startswith("cannot identify")
-    return picture_formats.unknown(data) if unknown else str(error)
+    return image_formats.unknown(data) if unknown else str(error)

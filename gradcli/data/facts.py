@@ -15,7 +15,7 @@ _STRICT = {"strict": True, "extra": "forbid", "allow_inf_nan": False}  # for who
 
 
 @dataclass(frozen=True)
-class Facts:
+class DataSpec:
     """What a config may know of the data before it is loaded.
 
     Attributes:
@@ -87,7 +87,7 @@ class TargetFacts:
 
 
 @dataclass(frozen=True)
-class DataFacts(Facts):
+class DataFacts(DataSpec):
     """All that prediction, generation and evaluation on new data need of a run's own data.
 
     Checkpoints hold it as JSON. A reader fills in what is of its kind of data.
@@ -123,7 +123,7 @@ class DataFacts(Facts):
     tokenizer: str | None = None
 
     @classmethod
-    def of(cls, facts: Facts, **more: Any) -> Self:
+    def of(cls, facts: DataSpec, **more: Any) -> Self:
         """The facts with what a reader knows besides."""
         return cls(**{**vars(facts), **more})
 
@@ -147,12 +147,12 @@ class DataFacts(Facts):
         if self.missing is not None:
             yield from _of_table(self)
         if self.stored is not None:
-            yield from _of_pictures(self, self.stored)
+            yield from _of_images(self, self.stored)
         if self.unit is not None:
             yield from _of_text(self)
 
 
-def data_facts(facts: Facts | None, state: Mapping[str, Any]) -> DataFacts | None:
+def data_facts(facts: DataSpec | None, state: Mapping[str, Any]) -> DataFacts | None:
     """The facts of loaded data as a checkpoint holds them; `state` is of an own dataset."""
     if facts is None or isinstance(facts, DataFacts):
         return facts
@@ -203,7 +203,7 @@ def _of_table(facts: DataFacts) -> Iterator[tuple[str, str]]:
         yield "input", f"expected [{width}], a number for each column and category"
 
 
-def _of_pictures(facts: DataFacts, shape: tuple[int, ...]) -> Iterator[tuple[str, str]]:
+def _of_images(facts: DataFacts, shape: tuple[int, ...]) -> Iterator[tuple[str, str]]:
     same_kind = len(shape) == len(facts.input) and shape[:1] == facts.input[:1]
     fits = same_kind and all(0 < a <= b for a, b in zip(shape, facts.input, strict=True))
     if not (shape == facts.input or (fits and len(shape) == 3)):

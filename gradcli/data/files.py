@@ -34,7 +34,7 @@ _TITLES = {
 KNOWN_SETS = _TITLES.keys()
 
 
-def shown(path: Path | str) -> str:
+def path_text(path: Path | str) -> str:
     """A path for a message: control characters and odd bytes escaped."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in as_text(path))
 
@@ -58,7 +58,7 @@ def expanded(config_path: str) -> Path:
     try:
         return Path(config_path).expanduser()
     except RuntimeError as error:
-        raise DataError(f"'{shown(config_path)}': {str(error).lower()} of '~'") from None
+        raise DataError(f"'{path_text(config_path)}': {str(error).lower()} of '~'") from None
 
 
 def nearest(name: str, root: Path, setting: Path | None, files: str = "its files") -> Path:
@@ -70,19 +70,19 @@ def nearest(name: str, root: Path, setting: Path | None, files: str = "its files
     folder = root.resolve()
     candidates = [above / "datasets" / name for above in (folder, *folder.parents)]
     here = Path.cwd() / "datasets" / name
-    places = [setting] if setting else [*candidates, *([] if here in candidates else [here])]
+    folders = [setting] if setting else [*candidates, *([] if here in candidates else [here])]
     # Skip folders that may not be read, unless the config names one.
     there = is_folder if setting else os.path.isdir
-    for place in places:
-        if there(place):
-            return place
-    notes = tuple(f"looked in: {shown(place)}" for place in places)
+    for folder in folders:
+        if there(folder):
+            return folder
+    notes = tuple(f"looked in: {path_text(folder)}" for folder in folders)
     raise DataError(
         f"the {_TITLES.get(name, name)} files are not there",
         notes=(
             *notes,
             f"write data: {{name: {name}, dir: FOLDER}} to say where they are",
-            f"or put {files} into {shown(places[0])}",
+            f"or put {files} into {path_text(folders[0])}",
         ),
     )
 
@@ -92,7 +92,7 @@ def is_folder(path: Path) -> bool:
     try:
         return path.is_dir()
     except (OSError, ValueError) as error:
-        raise unreadable(f"data folder '{shown(path)}'", error) from None
+        raise unreadable(f"data folder '{path_text(path)}'", error) from None
 
 
 def files_below(folder: Path) -> list[Path]:
@@ -100,7 +100,7 @@ def files_below(folder: Path) -> list[Path]:
     try:
         inside = sorted(folder.iterdir(), key=os.fsencode)
     except OSError as error:
-        raise unreadable(shown(folder), error) from None
+        raise unreadable(path_text(folder), error) from None
     open_ones = [path for path in inside if not path.name.startswith(".")]
     groups = [files_below(path) if _is_true_folder(path) else [path] for path in open_ones]
     return [path for several in groups for path in several]
@@ -117,9 +117,9 @@ def near_names(path: Path) -> tuple[str, ...]:
         with os.scandir(path.parent) as entries:
             names = [entry.name for entry in islice(entries, _LOOKED_AT)]
     except OSError:
-        return (f"the folder {shown(path.parent)} does not exist or cannot be read",)
+        return (f"the folder {path_text(path.parent)} does not exist or cannot be read",)
     near = closest(path.name, names)
-    return (f"did you mean {shown(near)}?",) if near else ()
+    return (f"did you mean {path_text(near)}?",) if near else ()
 
 
 def regular_size(path: Path, config_path: str = "") -> int:
@@ -129,7 +129,7 @@ def regular_size(path: Path, config_path: str = "") -> int:
         status = path.stat()
     except FileNotFoundError:
         if path.is_symlink():
-            target = shown(path.readlink())
+            target = path_text(path.readlink())
             raise DataError(f"data file {name} is a broken link to '{target}'") from None
         raise DataError(f"data file {name} does not exist", notes=near_names(path)) from None
     except (OSError, ValueError) as error:
@@ -144,14 +144,15 @@ def read(path: Path, count: int | None = None) -> bytes:
     size = regular_size(path)
     if count is None and size > FILE_LIMIT:
         raise DataError(
-            f"data file '{shown(path)}' has {quantity(size, 'byte')}; at most {FILE_LIMIT} are read"
+            f"data file '{path_text(path)}' has {quantity(size, 'byte')}; at most {FILE_LIMIT} are "
+            "read"
         )
     length = size if count is None else min(count, size)
     with reading(path) as raw, io.BufferedReader(raw) as file:
         data = file.read(length)
         longer = count is None and file.read(1)
     if len(data) != length or longer:
-        raise DataError(f"data file '{shown(path)}' changed while it was read; start again")
+        raise DataError(f"data file '{path_text(path)}' changed while it was read; start again")
     return data
 
 
@@ -162,7 +163,7 @@ def reading(path: Path) -> Iterator[io.FileIO]:
         with open_regular(path) as file:
             yield file
     except OSError as error:
-        raise unreadable(f"data file '{shown(path)}'", error) from None
+        raise unreadable(f"data file '{path_text(path)}'", error) from None
 
 
 def open_regular(path: Path) -> io.FileIO:
@@ -171,10 +172,10 @@ def open_regular(path: Path) -> io.FileIO:
         # Without O_NONBLOCK, a pipe put in the file's place meanwhile would stall us for ever.
         file = io.FileIO(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC))
     except OSError as error:
-        raise unreadable(f"data file '{shown(path)}'", error) from None
+        raise unreadable(f"data file '{path_text(path)}'", error) from None
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
-        raise DataError(f"data file '{shown(path)}' is no longer a regular file")
+        raise DataError(f"data file '{path_text(path)}' is no longer a regular file")
     return file
 
 
@@ -202,14 +203,14 @@ class Loaded:
         """The content: gzip is recognised by its first bytes, under any name."""
         if not is_gzip(self.data):
             return self.data
-        return bytes(inflate(self.data, UNPACKED_LIMIT, shown(self.path), TRUSTED_TEXT))
+        return bytes(inflate(self.data, UNPACKED_LIMIT, path_text(self.path), TRUSTED_TEXT))
 
     def notes(self) -> tuple[str, ...]:
         """What is worth telling: gzip under a name that does not say so, a hash not compared."""
         notes = _gzip_notes(self.path, self.data)
         if self.elsewhere is None:
             return notes
-        name, elsewhere = shown(self.path.name), shown(self.elsewhere)
+        name, elsewhere = path_text(self.path.name), path_text(self.elsewhere)
         return (*notes, f"{name} is not checked: {SUMS} beside it lists '{elsewhere}' instead")
 
 
@@ -220,7 +221,7 @@ def gzip_notes(path: Path) -> tuple[str, ...]:
 
 def _gzip_notes(path: Path, start: bytes) -> tuple[str, ...]:
     if is_gzip(start) and path.suffix != ".gz":
-        return (f"{shown(path.name)} is gzipped though its name does not say so",)
+        return (f"{path_text(path.name)} is gzipped though its name does not say so",)
     return ()
 
 
@@ -240,7 +241,7 @@ def check_sums(path: Path, sha256: str) -> str | None:
     expected = sums.files.get(path.name)
     if expected is not None and expected != sha256:
         raise DataError(
-            f"{shown(path)} is not the file that {SUMS} beside it lists: "
+            f"{path_text(path)} is not the file that {SUMS} beside it lists: "
             f"sha256 is {sha256}, expected {expected}",
             code="E303",
             notes=(f"restore the file; or, if the change is meant, renew its line in {SUMS}",),
@@ -253,11 +254,11 @@ def json_in(path: Path, most: int) -> Any:
     size = regular_size(path)
     if size > most:
         what = f"{quantity(size, 'byte')}, of which at most {most} are read"
-        raise DataError(f"{shown(path)}: {what}", code="E302")
+        raise DataError(f"{path_text(path)}: {what}", code="E302")
     try:
-        return json.loads(text_of(read(path), shown(path)))
+        return json.loads(text_of(read(path), path_text(path)))
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{shown(path)}: not JSON: {error}", code="E302") from None
+        raise DataError(f"{path_text(path)}: not JSON: {error}", code="E302") from None
 
 
 def text_of(content: bytes, source: str, cure: str = "") -> str:
@@ -280,15 +281,16 @@ def sums_in(folder: Path) -> Sums:
         return Sums()
     if regular_size(path) > SUMS_LIMIT:
         raise DataError(
-            f"{shown(path)} has more than {SUMS_LIMIT} bytes; keep the lines of these data files",
+            f"{path_text(path)} has more than {SUMS_LIMIT} bytes; keep the lines of these data "
+            "files",
             code="E303",
         )
-    return parsed(read(path), folder, shown(path))
+    return parsed(read(path), folder, path_text(path))
 
 
 def _both_names(path: Path, config_path: str) -> str:
-    plain = f"'{shown(config_path or path)}'"
-    return plain if not config_path or config_path == str(path) else f"{plain} ({shown(path)})"
+    plain = f"'{path_text(config_path or path)}'"
+    return plain if not config_path or config_path == str(path) else f"{plain} ({path_text(path)})"
 
 
 def reason_of(error: Exception) -> str:

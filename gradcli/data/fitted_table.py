@@ -12,9 +12,9 @@ from gradcli import engine
 from gradcli.data.column_kinds import ColumnKind, kind_in
 from gradcli.data.columns import Encoder, classes_in, values_in
 from gradcli.data.facts import CategoryColumn, DataFacts, NumericColumn
-from gradcli.data.files import shown
+from gradcli.data.files import path_text
 from gradcli.data.order import order_of
-from gradcli.data.series import Steps, stretches_in
+from gradcli.data.series import WindowSteps, stretches_in
 from gradcli.data.split import NAMES, cut, group_of, parts_of, stratify_of, unused_of
 from gradcli.data.tabular.collected import Gaps, TypedTable, collect, without_gaps
 from gradcli.data.tabular.header import need
@@ -24,11 +24,11 @@ from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
 from gradcli.engine.device import cpu
 from gradcli.errors import DataError
-from gradcli.wording import listed, quantity
+from gradcli.wording import join_words, quantity
 
 if TYPE_CHECKING:
     from gradcli.data.csv import CsvSource
-    from gradcli.data.cuts import Cut
+    from gradcli.data.cuts import SplitAssignment
     from gradcli.data.dataset import Labelled
 
 DEFAULT_SPLIT: dict[str, int | str] = {"train": "80%", "val": "10%", "test": "10%"}
@@ -127,7 +127,9 @@ def stretches_of(parts: Mapping[str, range], table: TypedTable) -> dict[str, tup
     return {name: stretches_in(part, table.begins) for name, part in parts.items()}
 
 
-def series_sizes(steps: Steps, parts: Mapping[str, range], table: TypedTable) -> dict[str, int]:
+def series_sizes(
+    steps: WindowSteps, parts: Mapping[str, range], table: TypedTable
+) -> dict[str, int]:
     """The samples of each split of a time series."""
     stretches = stretches_of(parts, table).items()
     return {name: steps.size(s, f"{table.source}: the {name} split") for name, s in stretches}
@@ -150,7 +152,7 @@ def _cut(
 
     column = table.words[group or source.targets[0]]
     numbers = engine.frombuffer(column.codes, dtype=engine.int32)
-    parting: Cut
+    parting: SplitAssignment
     if group is None:
         parting = stratified(parts, order, numbers, column.table)
     else:
@@ -188,10 +190,10 @@ def _columns(
     if source.steps is not None and target == "number":  # a forecast depends on past values
         numeric.extend(source.targets)
     if not numeric and not category:
-        target_names = listed(map(repr, source.targets))
+        target_names = join_words(map(repr, source.targets))
         raise DataError(
             f"{reader.source}: no column is left to predict {target_names} from: "
-            f"{listed(_reasons(unused)) or 'there is no other one'}",
+            f"{join_words(_reasons(unused)) or 'there is no other one'}",
             code="E305",
         )
     numbers = [*numeric, *(name for name, role in apart.items() if role == "number")]
@@ -208,7 +210,7 @@ def _time_candidates(source: CsvSource, table: TypedTable, numeric: Sequence[str
 
 
 def _reasons(unused: Sequence[ColumnKind]) -> list[str]:
-    reasons = [f"{shown(kind.name)!r} ({kind.why})" for kind in unused[:MOST_NAMES]]
+    reasons = [f"{path_text(kind.name)!r} ({kind.why})" for kind in unused[:MOST_NAMES]]
     rest = len(unused) - MOST_NAMES
     return [*reasons, quantity(rest, "more column")] if rest > 0 else reasons
 

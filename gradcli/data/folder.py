@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from gradcli.data.cached import Cached, locate_cache
-from gradcli.data.dataset import Facts, Labelled, LoadedData, Unseen
+from gradcli.data.dataset import DataSpec, Labelled, LoadedData, Unseen
 from gradcli.data.decode import COLORS, planes, planes_of, require_pillow
 from gradcli.data.facts import DataFacts
 from gradcli.data.files import (
@@ -21,20 +21,20 @@ from gradcli.data.files import (
     expanded,
     is_folder,
     near_names,
-    shown,
+    path_text,
     unreadable,
 )
+from gradcli.data.image_files import Decoded, ImageFiles, image_in, is_small
+from gradcli.data.image_formats import SUFFIXES
+from gradcli.data.image_source import ImageSource, Statistic, normalization, splits_of
 from gradcli.data.images import check_shape, unseen
-from gradcli.data.picture_files import Decoded, PictureFiles, is_small, picture_in
-from gradcli.data.picture_formats import SUFFIXES
-from gradcli.data.pictures import Pictures, Statistic, normalization, splits_of
 from gradcli.data.prepared.cache import cache_folder
 from gradcli.data.samples import InFiles, Samples, scaled, tensor_of
 from gradcli.data.split import SplitMap, cut, shuffled, unused_of
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
 from gradcli.errors import ConfigError, DataError
-from gradcli.wording import listed, quantity, verb
+from gradcli.wording import join_words, quantity, verb
 
 MOST_NAMES = 3  # files that are left out, in a sentence
 # Of ImageNet, in 0..1; for one channel their weighted mean.
@@ -54,7 +54,7 @@ class Listing:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImageFolder(Cached, Pictures):
+class ImageFolder(Cached, ImageSource):
     """One folder per class; all pictures are resized to one size. Needs the extra `images`."""
 
     PLACES: ClassVar = ("dir", "test_dir", "cache")
@@ -93,13 +93,14 @@ class ImageFolder(Cached, Pictures):
                 folder = Path(os.path.abspath(root / expanded(config_path)))  # noqa: PTH100
                 if not is_folder(folder):
                     raise DataError(
-                        f"data folder '{shown(config_path)}' ({shown(folder)}) is no folder",
+                        f"data folder '{path_text(config_path)}' ({path_text(folder)}) is no "
+                        "folder",
                         notes=() if folder.exists() else near_names(folder),
                     )
                 paths[key] = str(folder)
         return replace(self, **paths)
 
-    def facts(self) -> Facts:
+    def facts(self) -> DataSpec:
         """From the names of the folders and files; many pictures are prepared now."""
         facts = self.model_facts(self._file_facts(*self._listings))
         if self._prepares:
@@ -113,7 +114,7 @@ class ImageFolder(Cached, Pictures):
         return not is_small(sum(len(each.paths) for each in files), self._shape)
 
     @cached_property
-    def _files(self) -> dict[str, PictureFiles]:
+    def _files(self) -> dict[str, ImageFiles]:
         folders = {"train": self.dir, "test": self.test_dir or ""}
         listings = self._listings[1].items()
         return {name: self._in_order(each, folders[name]) for name, each in listings}
@@ -135,27 +136,27 @@ class ImageFolder(Cached, Pictures):
         """The classes, and the pictures of each folder."""
         folders = class_folders(Path(self.dir))
         classes = tuple(folders)
-        listings = {"train": pictures(folders, classes)}
+        listings = {"train": list_images(folders, classes)}
         if self.test_dir is not None:
             folders = class_folders(Path(self.test_dir))
             odd = set(folders) - set(classes)
             if odd:
                 raise DataError(
-                    f"{shown(self.test_dir)} has the class '{shown(min(odd))}', which "
-                    f"{shown(self.dir)} does not have",
+                    f"{path_text(self.test_dir)} has the class '{path_text(min(odd))}', which "
+                    f"{path_text(self.dir)} does not have",
                     code="E305",
                 )
-            listings["test"] = pictures(folders, classes)
+            listings["test"] = list_images(folders, classes)
         return classes, listings
 
-    def _file_facts(self, classes: tuple[str, ...], listings: Mapping[str, Listing]) -> Facts:
+    def _file_facts(self, classes: tuple[str, ...], listings: Mapping[str, Listing]) -> DataSpec:
         total = len(listings["train"].paths)
         parts = self._cuts(total)
         sizes = {name: len(part) for name, part in parts.items()}
         if "test" in listings:
             sizes["test"] = len(listings["test"].paths)
         unused = unused_of(parts, total)
-        return Facts(self._shape, "float", (), len(classes), None, classes, sizes, unused=unused)
+        return DataSpec(self._shape, "float", (), len(classes), None, classes, sizes, unused=unused)
 
     def _cuts(self, total: int) -> dict[str, range]:
         names = ("train", "val") if self.test_dir else ("train", "val", "test")
@@ -187,10 +188,10 @@ class ImageFolder(Cached, Pictures):
         )
         return self.model_view(dataset)
 
-    def _in_order(self, listing: Listing, folder: str) -> PictureFiles:
+    def _in_order(self, listing: Listing, folder: str) -> ImageFiles:
         order = shuffled(len(listing.paths), self.seed)
         paths = [listing.paths[i] for i in order]
-        return PictureFiles(Path(folder), paths, self._shape, self.color)
+        return ImageFiles(Path(folder), paths, self._shape, self.color)
 
     def _samples(self, listing: Listing, decoded: Decoded) -> Samples:
         """The pictures with the numbers of their classes."""
@@ -204,27 +205,25 @@ class ImageFolder(Cached, Pictures):
 
     def new_inputs(self, path: Path, facts: DataFacts) -> Unseen:
         """One picture."""
-        check_shape(self._shape, facts, shown(path))
-        picture, _ = picture_in(path, self.size, self.color)
-        pixels = tensor_of(picture.planes, (1, *self._shape))
+        check_shape(self._shape, facts, path_text(path))
+        image, _ = image_in(path, self.size, self.color)
+        pixels = tensor_of(image.planes, (1, *self._shape))
         return replace(unseen(pixels, 255.0, facts, path), names=[path.name])
 
-    def new_pictures(self, pictures: Sequence[Any], facts: DataFacts, source: str) -> Tensor:
+    def new_images(self, images: Sequence[Any], facts: DataFacts, source: str) -> Tensor:
         """The inputs of pictures that Pillow has opened, and of the bytes of files."""
         check_shape(self._shape, facts, source)
         pixels = b"".join(
-            planes(picture, self.size, self.color, source)
-            if isinstance(picture, bytes)
-            else planes_of(picture, self.size, self.color, source)
-            for picture in pictures
+            planes(image, self.size, self.color, source)
+            if isinstance(image, bytes)
+            else planes_of(image, self.size, self.color, source)
+            for image in images
         )
-        return scaled(
-            tensor_of(pixels, (len(pictures), *self._shape)), 255.0, facts.mean, facts.std
-        )
+        return scaled(tensor_of(pixels, (len(images), *self._shape)), 255.0, facts.mean, facts.std)
 
     def new_split(self, path: Path, facts: DataFacts) -> Labelled:
         """The pictures of another folder of class folders."""
-        listing = self._known_pictures(path, facts.labels)
+        listing = self._known_images(path, facts.labels)
         files = self._in_order(listing, str(path))
         few = is_small(len(files.paths), self._shape)
         decoded = files.decoded() if few else files.prepared(cache_folder(self.cache))
@@ -232,17 +231,17 @@ class ImageFolder(Cached, Pictures):
         split = self.new_samples(samples.inputs, samples.targets, samples.scale, facts)
         return replace(split, notes=_notes(listing.left_out, decoded.losses))
 
-    def _known_pictures(self, folder: Path, classes: tuple[str, ...]) -> Listing:
+    def _known_images(self, folder: Path, classes: tuple[str, ...]) -> Listing:
         """The pictures of a folder that has no class but these."""
         folders = class_folders(folder)
         odd = set(folders) - set(classes)
         if odd and classes:
             raise DataError(
-                f"{shown(folder)} has the class '{shown(min(odd))}', which the model does not "
-                f"know; known: {shown(listed(classes))}",
+                f"{path_text(folder)} has the class '{path_text(min(odd))}', which the model does "
+                f"not know; known: {path_text(join_words(classes))}",
                 code="E305",
             )
-        return pictures(folders, classes or tuple(folders))
+        return list_images(folders, classes or tuple(folders))
 
 
 def _notes(left_out: Sequence[Path], losses: Counter[str]) -> tuple[str, ...]:
@@ -255,7 +254,7 @@ def _notes(left_out: Sequence[Path], losses: Counter[str]) -> tuple[str, ...]:
 
 def _first(files: Sequence[Path]) -> str:
     """Some files of folders of classes, enough to see of what kind they are."""
-    return listed((shown(Path(path.parent.name, path.name)) for path in files), MOST_NAMES)
+    return join_words((path_text(Path(path.parent.name, path.name)) for path in files), MOST_NAMES)
 
 
 def _loss(count: int, loss: str) -> str:
@@ -267,12 +266,12 @@ def class_folders(folder: Path) -> dict[str, Path]:
     folders = sorted((each for each in _entries(folder) if each.is_dir()), key=os.fsencode)
     if not folders:
         raise DataError(
-            f"{shown(folder)} holds no folders; each class is a folder of pictures", code="E305"
+            f"{path_text(folder)} holds no folders; each class is a folder of pictures", code="E305"
         )
     return {as_text(each.name): each for each in folders}
 
 
-def pictures(folders: Mapping[str, Path], classes: tuple[str, ...]) -> Listing:
+def list_images(folders: Mapping[str, Path], classes: tuple[str, ...]) -> Listing:
     """The pictures of each class that has a folder, sorted by bytes; none may be empty."""
     paths: list[Path] = []
     labels: list[int] = []
@@ -285,7 +284,8 @@ def pictures(folders: Mapping[str, Path], classes: tuple[str, ...]) -> Listing:
         if not fit:
             instead = f", and not {_first(inside)}" if inside else ""
             raise DataError(
-                f"{shown(folders[name])} holds no picture; {', '.join(SUFFIXES)} are read{instead}",
+                f"{path_text(folders[name])} holds no picture; {', '.join(SUFFIXES)} are "
+                f"read{instead}",
                 code="E305",
             )
         paths += fit
@@ -299,4 +299,4 @@ def _entries(folder: Path) -> Iterator[Path]:
     try:
         yield from (each for each in folder.iterdir() if not each.name.startswith("."))
     except OSError as error:
-        raise unreadable(shown(folder), error) from None
+        raise unreadable(path_text(folder), error) from None

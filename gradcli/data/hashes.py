@@ -18,7 +18,7 @@ def look_out(closely: bool = False) -> None:
         lookout(closely)
 
 
-class Later:
+class PendingHash:
     """A hash that is still to come, as a thread reads what it is of.
 
     Attributes:
@@ -59,7 +59,7 @@ class Later:
 class Hashes(Mapping[str, str]):
     """Hashes by role; reading one that is still to come waits for it."""
 
-    def __init__(self, values: Mapping[str, str | Later]) -> None:
+    def __init__(self, values: Mapping[str, str | PendingHash]) -> None:
         self.values_or_later = dict(values)
 
     def __getitem__(self, role: str) -> str:
@@ -79,7 +79,7 @@ class Hashes(Mapping[str, str]):
                 raise value.fault
 
 
-def gathered(values: Mapping[str, str | Later]) -> Mapping[str, str]:
+def gathered(values: Mapping[str, str | PendingHash]) -> Mapping[str, str]:
     """Hashes by role, of which some may come later."""
     there = {role: value for role, value in values.items() if isinstance(value, str)}
     return there if len(there) == len(values) else Hashes(values)
@@ -93,7 +93,7 @@ def so_far(hashes: Mapping[str, str]) -> dict[str, str | None]:
     return {role: hashes[role] if _is_there(value) else None for role, value in values.items()}
 
 
-def _is_there(value: str | Later) -> bool:
+def _is_there(value: str | PendingHash) -> bool:
     return isinstance(value, str) or (value.ready and value.fault is None)
 
 

@@ -12,7 +12,7 @@ from array import array
 from pathlib import Path
 
 from gradcli.data.background import Background
-from gradcli.data.files import Loaded, load, read, shown
+from gradcli.data.files import Loaded, load, path_text, read
 from gradcli.data.inflate import RATIO, inflate, is_gzip, peek, refuse_bomb
 from gradcli.dataclass import dataclass
 from gradcli.errors import DataError
@@ -33,7 +33,7 @@ _LONGEST_HEADER = 4 + 4 * 255
 
 
 @dataclass(frozen=True)
-class Header:
+class IdxHeader:
     """What the first bytes of an IDX file say.
 
     Attributes:
@@ -64,11 +64,11 @@ class Header:
 class Idx:
     """A parsed file: its header and the numbers in this machine's byte order."""
 
-    header: Header
+    header: IdxHeader
     numbers: memoryview | array[int] | array[float]
 
 
-def parse_header(start: bytes, source: str, most: int | None = _MAX_BYTES) -> Header:
+def parse_header(start: bytes, source: str, most: int | None = _MAX_BYTES) -> IdxHeader:
     """The header at the beginning of `start`, which may hold more; `source` names the file.
 
     One that promises more than `most` bytes is refused: they would be read into memory.
@@ -94,7 +94,7 @@ def parse_header(start: bytes, source: str, most: int | None = _MAX_BYTES) -> He
             f"IDX header of {quantity(length, 'byte')} is cut off at byte {len(start)}: {dump}",
         )
     shape = tuple(int.from_bytes(start[at : at + 4], "big") for at in range(4, length, 4))
-    header = Header(TYPES[start[2]], shape, length)
+    header = IdxHeader(TYPES[start[2]], shape, length)
     if most is not None and header.total > most:
         what = f"IDX header {dump} promises {header}, {quantity(header.total, 'byte')}"
         _refuse(source, f"{what}; at most {most} are read")
@@ -120,7 +120,7 @@ def parse(data: bytes, source: str) -> Idx:
     return Idx(header, numbers_of(memoryview(content)[header.length :], header))
 
 
-def numbers_of(payload: memoryview, header: Header) -> memoryview | array[int] | array[float]:
+def numbers_of(payload: memoryview, header: IdxHeader) -> memoryview | array[int] | array[float]:
     """Some of the numbers behind a header, in this machine's byte order."""
     if header.dtype == "uint8":
         return payload
@@ -130,9 +130,9 @@ def numbers_of(payload: memoryview, header: Header) -> memoryview | array[int] |
     return numbers
 
 
-def read_header(path: Path) -> Header:
+def read_header(path: Path) -> IdxHeader:
     """Only the header of a file; a plain file's length is compared with it."""
-    source = shown(path)
+    source = path_text(path)
     start = read(path, 64 << 10)
     if is_gzip(start):
         return parse_header(peek(start, _LONGEST_HEADER, source), source, most=None)
@@ -165,7 +165,7 @@ def read_idx(path: Path) -> tuple[Idx, Loaded]:
 
 def _read(path: Path) -> tuple[Idx, Loaded]:
     loaded = load(path)
-    return parse(loaded.data, shown(path)), loaded
+    return parse(loaded.data, path_text(path)), loaded
 
 
 def _refuse(source: str, what: str) -> None:

@@ -12,13 +12,13 @@ from gradcli import engine
 from gradcli.data import files
 from gradcli.data.background import Background
 from gradcli.data.cached import Cached
-from gradcli.data.dataset import Facts, Labelled, LaterInputs, LoadedData, Unseen
+from gradcli.data.dataset import DataSpec, Labelled, LaterInputs, LoadedData, Unseen
 from gradcli.data.facts import DataFacts
-from gradcli.data.files import Loaded, read, shown
+from gradcli.data.files import Loaded, path_text, read
 from gradcli.data.hashes import gathered
-from gradcli.data.idx import Header, Idx, read_header, read_idx
+from gradcli.data.idx import Idx, IdxHeader, read_header, read_idx
+from gradcli.data.image_source import OwnImages, Statistic, splits_of, unlabelled
 from gradcli.data.inflate import is_gzip
-from gradcli.data.pictures import OwnPictures, Statistic, splits_of, unlabelled
 from gradcli.data.samples import InFiles, Samples, tensor_of
 from gradcli.data.split import unused_of
 from gradcli.dataclass import dataclass
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class IdxSource(Cached, OwnPictures):
+class IdxSource(Cached, OwnImages):
     """Images (or plain vectors) and labels in IDX files, gzipped or not."""
 
     images: Annotated[str, "IDX file of the samples, the first dimension counts them"]
@@ -46,7 +46,7 @@ class IdxSource(Cached, OwnPictures):
         if (self.test_images is None) != (self.test_labels is None):
             raise ConfigError("test_images and test_labels go together", code="E104")
 
-    def facts(self) -> Facts:
+    def facts(self) -> DataSpec:
         """From the headers; without `classes` the labels are read too. Large files are prepared."""
         facts = self.model_facts(self._file_facts())
         for images in (self.images, self.test_images):
@@ -54,7 +54,7 @@ class IdxSource(Cached, OwnPictures):
                 large_images(Path(images), self.cache)
         return facts
 
-    def _file_facts(self) -> Facts:
+    def _file_facts(self) -> DataSpec:
         """Facts from the headers of the files."""
         train = self._headers(self.images, self.labels)
         parts = self.cuts(train.shape[0])
@@ -66,9 +66,11 @@ class IdxSource(Cached, OwnPictures):
         first, classes = (0, self.classes) if self.classes else self._label_range()
         shape = sample_shape(train)
         unused = unused_of(parts, train.shape[0])
-        return Facts(shape, "float", (), classes, None, (), sizes, first_label=first, unused=unused)
+        return DataSpec(
+            shape, "float", (), classes, None, (), sizes, first_label=first, unused=unused
+        )
 
-    def _headers(self, images: str, labels: str) -> Header:
+    def _headers(self, images: str, labels: str) -> IdxHeader:
         header = read_header(Path(images))
         check_pair(header, read_header(Path(labels)), images, labels)
         return header
@@ -116,7 +118,7 @@ class IdxSource(Cached, OwnPictures):
         path = Path(self.images)
         return InFiles(sample_shape(read_header(path))) if is_large(path) else InFiles()
 
-    def _begin_reading(self, classes: int | None) -> dict[str, Background[Pair]]:
+    def _begin_reading(self, classes: int | None) -> dict[str, Background[LabelledImages]]:
         """The training files, and the test files where there are any."""
         assert classes is not None
         files = self.images, self.labels
@@ -142,7 +144,7 @@ class IdxSource(Cached, OwnPictures):
         inputs, scale = read_images(images, facts, self.cache)
         if labels is None:
             return self.new_samples(inputs, engine.zeros(inputs.shape[0]), scale, facts)
-        numbers, source = read_idx(labels)[0], shown(labels)
+        numbers, source = read_idx(labels)[0], path_text(labels)
         check_pair(read_header(images), numbers.header, str(images), source)
         check_labels(label_numbers(numbers, source), facts.classes, source)
         targets = tensor_of(numbers.numbers, numbers.header.shape)
@@ -150,10 +152,10 @@ class IdxSource(Cached, OwnPictures):
 
 
 @dataclass(frozen=True)
-class Pair:
+class LabelledImages:
     """Images and labels that belong together, with their files."""
 
-    header: Header
+    header: IdxHeader
     images: Tensor
     labels: Idx
     image_file: Loaded | MappedArray
@@ -166,7 +168,7 @@ class Pair:
         return Samples(inputs, targets, scale_of(self.header), mean, std)
 
 
-def read_pair(images: str, labels: str, classes: int, cache: str | None) -> Pair:
+def read_pair(images: str, labels: str, classes: int, cache: str | None) -> LabelledImages:
     """Both files; counts, labels and (for float images) numbers checked; large images mapped."""
     label_idx, label_file = read_idx(Path(labels))
     check_labels(label_numbers(label_idx, labels), classes, labels)
@@ -174,12 +176,12 @@ def read_pair(images: str, labels: str, classes: int, cache: str | None) -> Pair
         header = read_header(Path(images))
         check_pair(header, label_idx.header, images, labels)
         numbers, file = large_images(Path(images), cache)
-        return Pair(header, numbers, label_idx, file, label_file)
+        return LabelledImages(header, numbers, label_idx, file, label_file)
     image_idx, image_file = read_idx(Path(images))
     check_pair(image_idx.header, label_idx.header, images, labels)
     check_finite(image_idx, images)
     inputs = tensor_of(image_idx.numbers, image_idx.header.shape)
-    return Pair(image_idx.header, inputs, label_idx, image_file, label_file)
+    return LabelledImages(image_idx.header, inputs, label_idx, image_file, label_file)
 
 
 def is_large(path: Path) -> bool:
@@ -224,7 +226,8 @@ def new_pair(
         " and ".join(Path(name).name for name in pair if name) for pair in known_pairs
     )
     raise DataError(
-        f"{shown(path)}: expected a folder that holds {shown(names)}, named as the training data"
+        f"{path_text(path)}: expected a folder that holds {path_text(names)}, named as the "
+        "training data"
     )
 
 
@@ -244,7 +247,7 @@ def holds_samples(path: Path) -> bool:
 
 def read_images(path: Path, facts: DataFacts, cache: str | None = None) -> tuple[Tensor, float]:
     """Samples of one IDX file and what divides them, of the shape that was trained on."""
-    header, source = read_header(path), shown(path)
+    header, source = read_header(path), path_text(path)
     _not_empty(header, source)
     shape = sample_shape(header)
     check_shape(shape, facts, source)
@@ -276,41 +279,41 @@ def unseen(rows: Tensor, scale: float, facts: DataFacts, path: Path) -> Unseen:
     return Unseen(inputs, [f"{path.name}:{index}" for index in indices], indices)
 
 
-def sample_shape(header: Header) -> tuple[int, ...]:
+def sample_shape(header: IdxHeader) -> tuple[int, ...]:
     """(H, W) images get one channel; (F,) vectors and (C, H, W) images stay as they are."""
     inner = header.shape[1:]
     return (1, *inner) if len(inner) == 2 else inner
 
 
-def scale_of(header: Header) -> float:
+def scale_of(header: IdxHeader) -> float:
     """Bytes are divided by 255, so that they lie in 0..1; other types are taken as they are."""
     return 255.0 if header.dtype == "uint8" else 1.0
 
 
-def check_pair(images: Header, labels: Header, images_name: str, labels_name: str) -> None:
+def check_pair(images: IdxHeader, labels: IdxHeader, images_name: str, labels_name: str) -> None:
     """Both have samples, equally many; labels are one whole number each."""
-    _not_empty(images, shown(images_name))
+    _not_empty(images, path_text(images_name))
     if len(images.shape) < 2 or 0 in images.shape:
-        raise DataError(f"{shown(images_name)}: {images} holds no samples", code="E305")
+        raise DataError(f"{path_text(images_name)}: {images} holds no samples", code="E305")
     if len(labels.shape) != 1 or labels.dtype.startswith("float"):
         raise DataError(
-            f"{shown(labels_name)}: labels must be one whole number a sample, found {labels}",
+            f"{path_text(labels_name)}: labels must be one whole number a sample, found {labels}",
             code="E305",
         )
     if images.shape[0] != labels.shape[0]:
         raise DataError(
-            f"{quantity(images.shape[0], 'image')} in {shown(images_name)}, but "
-            f"{quantity(labels.shape[0], 'label')} in {shown(labels_name)}",
+            f"{quantity(images.shape[0], 'image')} in {path_text(images_name)}, but "
+            f"{quantity(labels.shape[0], 'label')} in {path_text(labels_name)}",
             code="E305",
         )
 
 
-def same_samples(train: Header, test: Header, train_name: str, test_name: str) -> None:
+def same_samples(train: IdxHeader, test: IdxHeader, train_name: str, test_name: str) -> None:
     """Training and test samples have one shape and type."""
     if train.shape[1:] != test.shape[1:] or train.dtype != test.dtype:
         raise DataError(
-            f"{shown(test_name)} holds {test}, which does not go with {train} "
-            f"in {shown(train_name)}",
+            f"{path_text(test_name)} holds {test}, which does not go with {train} "
+            f"in {path_text(train_name)}",
             code="E305",
         )
 
@@ -334,7 +337,7 @@ def check_labels(labels: Any, classes: int | None, source: str, first: int = 0) 
         "0 or more" if classes is None else f"0 to {classes - 1} ({quantity(classes, 'class')})"
     )
     raise DataError(
-        f"{shown(source)}: sample {first + index} has label {labels[index]}, expected {limits}",
+        f"{path_text(source)}: sample {first + index} has label {labels[index]}, expected {limits}",
         code="E305",
     )
 
@@ -347,11 +350,11 @@ def check_finite(images: Idx, source: str, first: int = 0) -> None:
     if index is not None:
         sample = first + index // math.prod(images.header.shape[1:])
         raise DataError(
-            f"{shown(source)}: sample {sample} holds {images.numbers[index]}, expected numbers",
+            f"{path_text(source)}: sample {sample} holds {images.numbers[index]}, expected numbers",
             code="E305",
         )
 
 
-def _not_empty(header: Header, source: str) -> None:
+def _not_empty(header: IdxHeader, source: str) -> None:
     if header.shape[0] == 0:
         raise DataError(f"{source}: the dataset is empty: {header}", code="E305")

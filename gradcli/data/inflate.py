@@ -31,7 +31,7 @@ def inflate(data: bytes, limit: int, source: str, trusted: int = BOMB_SIZE) -> b
 
     Beyond `trusted` bytes it is refused as soon as it proves to be a bomb, whatever the limit.
     """
-    stream = _Stream(data, limit, source, trusted)
+    stream = _GzipStream(data, limit, source, trusted)
     while stream.position < len(data):
         stream.member()
     return stream.content
@@ -98,7 +98,7 @@ def _check_member(data: bytes, members: int, rest: int, start: int, source: str)
         raise DataError(f"{source}: more than {_MEMBERS} gzip members", code="E302")
 
 
-class _Stream:
+class _GzipStream:
     """Where we are: `position` in the packed bytes, and the content up to there."""
 
     def __init__(self, data: bytes, limit: int, source: str, trusted: int) -> None:

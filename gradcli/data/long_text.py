@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from gradcli import engine
-from gradcli.data.files import Loaded, check_sums, read, regular_size, shown
+from gradcli.data.files import Loaded, check_sums, path_text, read, regular_size
 from gradcli.data.inflate import is_gzip
 from gradcli.data.prepared.identity import identity_of_hash, sha256_of
 from gradcli.data.prepared.mapped import map_file
@@ -71,7 +71,7 @@ def long_text(
     Raises:
         DataError: it is no UTF-8, holds other characters, or is a bomb; `cure` ends the first.
     """
-    with Progress(f"hashing {shown(path.name)}", regular_size(path), "B") as progress:
+    with Progress(f"hashing {path_text(path.name)}", regular_size(path), "B") as progress:
         sha256 = sha256_of(path, progress.advance, cache)
     keys: dict[str, Any] = {"unit": unit, "labels": None if labels is None else list(labels)}
     recipe = Recipe(READER, VERSION, keys, {"text": (path, sha256)})
@@ -97,7 +97,7 @@ class _Writing:
     def __init__(
         self, path: Path, unit: Unit, labels: Sequence[str] | None, cure: str, packed: bool
     ) -> None:
-        self._path, self._source, self._packed = path, shown(path), packed
+        self._path, self._source, self._packed = path, path_text(path), packed
         self._unit, self._labels, self._cure = unit, labels, cure
         self._advance: Callable[[int], object] = lambda _: None
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from gradcli.data.files import shown
+from gradcli.data.files import path_text
 from gradcli.data.prepared.identity import FileIdentity
 from gradcli.data.prepared.mapped import map_file
 from gradcli.data.prepared.number_checks import Check
@@ -37,7 +37,7 @@ class MappedArray:
         length = offset + dtype.size * math.prod(shape)
         if identity.size != length:
             raise DataError(
-                f"{shown(path)}: expected {quantity(length, 'byte')} from the header, got "
+                f"{path_text(path)}: expected {quantity(length, 'byte')} from the header, got "
                 f"{identity.size}",
                 code="E302",
             )

@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from gradcli.data.dataset import Facts, Labelled, LoadedData, Unseen
+from gradcli.data.dataset import DataSpec, Labelled, LoadedData, Unseen
 from gradcli.data.facts import DataFacts
 from gradcli.data.files import regular_size
+from gradcli.data.image_source import KnownImages, Statistic
 from gradcli.data.images import IdxSource, holds_samples, read_images, unseen
-from gradcli.data.pictures import KnownPictures, Statistic
 from gradcli.dataclass import dataclass
 
 FILES = {
@@ -24,7 +24,7 @@ MEAN, STD = 0.1307, 0.3081
 
 
 @dataclass(frozen=True)
-class Mnist(KnownPictures):
+class Mnist(KnownImages):
     """70,000 handwritten digits, 1 x 28 x 28 in 0..1; 10,000 of them are the test split."""
 
     NAME = "mnist"
@@ -57,10 +57,10 @@ class Mnist(KnownPictures):
             augment=self.augment,
         )
 
-    def _with_labels(self, facts: Facts) -> Facts:
+    def _with_labels(self, facts: DataSpec) -> DataSpec:
         return replace(facts, labels=() if facts.classes is None else self.LABELS)
 
-    def facts(self) -> Facts:
+    def facts(self) -> DataSpec:
         """From the headers of the four files."""
         return self._with_labels(self._idx().facts())
 

@@ -25,59 +25,59 @@ ANIMATED = "animated, of which the first picture is taken"
 INKS = "of printing inks (CMYK), turned into RGB without a colour profile"
 
 
-def of_bytes(picture: Any, mode: str, *, of_png: bool) -> Any:
+def of_bytes(image: Any, mode: str, *, of_png: bool) -> Any:
     """A picture in the mode "L" or "RGB"; a gray one stays "L".
 
     Pillow makes white of every gray of 16 bits above 255, so those are divided here. A PNG of 16
     bits is in mode I where Pillow is older; in memory that has numbers of any range.
     """
-    if picture.mode.startswith("I;16") or (picture.mode == "I" and of_png):
-        return picture.convert("I").point(lambda gray: gray * (1 / 256)).convert("L")
-    if picture.mode == "I" and all(0 <= gray <= 255 for gray in picture.getextrema()):
-        return picture.convert("L")
-    if picture.mode not in (*GRAYS, *_COLORS):
-        raise ValueError(f"its mode is {picture.mode}, whose numbers are no 0..255; convert it")
-    if of_png and picture.mode == "P":
-        colors = len(picture.palette.palette) // len(picture.palette.mode)
-        if picture.getextrema()[1] >= colors:
+    if image.mode.startswith("I;16") or (image.mode == "I" and of_png):
+        return image.convert("I").point(lambda gray: gray * (1 / 256)).convert("L")
+    if image.mode == "I" and all(0 <= gray <= 255 for gray in image.getextrema()):
+        return image.convert("L")
+    if image.mode not in (*GRAYS, *_COLORS):
+        raise ValueError(f"its mode is {image.mode}, whose numbers are no 0..255; convert it")
+    if of_png and image.mode == "P":
+        colors = len(image.palette.palette) // len(image.palette.mode)
+        if image.getextrema()[1] >= colors:
             raise ValueError("it has a colour that is not in its palette")
-    into = "L" if picture.mode in GRAYS else mode
-    return picture if picture.mode == into else picture.convert(into)
+    into = "L" if image.mode in GRAYS else mode
+    return image if image.mode == into else image.convert(into)
 
 
-def losses(picture: Any, bits: int) -> tuple[str, ...]:
+def losses(image: Any, bits: int) -> tuple[str, ...]:
     """What of an opened file is not in its gray or RGB of 8 bits; `bits` are those of a channel."""
     there = {
         SIXTEEN_BITS: bits == 16,
-        TRANSPARENT: _is_transparent(picture),
-        ANIMATED: picture.format in ("GIF", "WEBP") and _is_animated(picture),
-        INKS: picture.mode == "CMYK",
+        TRANSPARENT: _is_transparent(image),
+        ANIMATED: image.format in ("GIF", "WEBP") and _is_animated(image),
+        INKS: image.mode == "CMYK",
     }
     return tuple(loss for loss, is_there in there.items() if is_there)
 
 
-def _is_transparent(picture: Any) -> bool:
-    if "A" in picture.getbands():
-        return bool(picture.getchannel("A").getextrema()[0] < 255)
-    return "transparency" in picture.info
+def _is_transparent(image: Any) -> bool:
+    if "A" in image.getbands():
+        return bool(image.getchannel("A").getextrema()[0] < 255)
+    return "transparency" in image.info
 
 
-def _is_animated(picture: Any) -> bool:
+def _is_animated(image: Any) -> bool:
     try:
-        return bool(picture.is_animated)
+        return bool(image.is_animated)
     except Exception:  # damage behind the first picture does not matter
         return True
 
 
-def upright(picture: Any) -> Any:
+def upright(image: Any) -> Any:
     """A picture turned or mirrored as its mark of orientation says."""
-    picture.load()  # a mark may stand behind the pixels
+    image.load()  # a mark may stand behind the pixels
     try:
-        turn = _TURNS.get(picture.getexif().get(_ORIENTATION, 1))
+        turn = _TURNS.get(image.getexif().get(_ORIENTATION, 1))
     except Exception:  # damaged metadata harm no pixels, and are not read otherwise
-        return picture
+        return image
     if turn is None:
-        return picture
+        return image
     from PIL import Image
 
-    return picture.transpose(Image.Transpose[turn])
+    return image.transpose(Image.Transpose[turn])

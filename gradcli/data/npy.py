@@ -62,7 +62,7 @@ _SIZES = re.compile(rf"[{_SPACE}]*|(?:{_SIZE},)+(?:{_SIZE})?[{_SPACE}]*")  # (3)
 
 
 @dataclass(frozen=True)
-class Header:
+class NpyHeader:
     """What stands before the numbers.
 
     Attributes:
@@ -96,11 +96,11 @@ class Header:
 class Npy:
     """A parsed file: its header and the numbers as they lie there, in this machine's byte order."""
 
-    header: Header
+    header: NpyHeader
     numbers: memoryview | array[Any]
 
 
-def parse_header(start: bytes, source: str, most: int | None = _MAX_BYTES) -> Header:
+def parse_header(start: bytes, source: str, most: int | None = _MAX_BYTES) -> NpyHeader:
     """The header at the beginning of `start`, which may hold more; `source` names the file.
 
     One that promises more than `most` bytes is refused: they would be read into memory.
@@ -128,7 +128,7 @@ def parse_header(start: bytes, source: str, most: int | None = _MAX_BYTES) -> He
             "expected descr, fortran_order and shape",
         )
     kind, swapped = _type(entries["descr"], source)
-    header = Header(
+    header = NpyHeader(
         kind,
         swapped,
         _truth(entries["fortran_order"], source),
@@ -208,7 +208,7 @@ def parse(data: bytes | memoryview, source: str) -> Npy:
     return Npy(header, numbers_of(header, memoryview(data)[header.length :], source))
 
 
-def numbers_of(header: Header, payload: memoryview, source: str) -> memoryview | array[Any]:
+def numbers_of(header: NpyHeader, payload: memoryview, source: str) -> memoryview | array[Any]:
     """Some of the numbers behind a header, as tensors are made of them."""
     if header.type in ("u1", "b1"):
         if header.type == "b1" and set(payload.tobytes()) - {0, 1}:
@@ -220,7 +220,7 @@ def numbers_of(header: Header, payload: memoryview, source: str) -> memoryview |
     return _plain(header, numbers, source)
 
 
-def _plain(header: Header, numbers: array[Any], source: str) -> array[Any]:
+def _plain(header: NpyHeader, numbers: array[Any], source: str) -> array[Any]:
     """Numbers of a type that tensors are made of: half floats as floats, large whole ones int64."""
     if header.type == "f2":
         halves = struct.unpack("=65536e", array("H", range(1 << 16)).tobytes())
@@ -232,7 +232,7 @@ def _plain(header: Header, numbers: array[Any], source: str) -> array[Any]:
     return numbers
 
 
-def peek(data: object, key: str, source: str) -> Header:
+def peek(data: object, key: str, source: str) -> NpyHeader:
     """The header of one array of an archive, which is an open file or lies at a path."""
     with _archive(data, source) as archive:
         start = _member(archive, key, LONGEST + 12, source)
@@ -254,7 +254,7 @@ def unpack(data: bytes, key: str, source: str) -> Npy:
         return parse(_member(archive, key, header.total + 1, source), f"{source}, {key}")
 
 
-def _check_packed(size: int, header: Header, key: str, source: str) -> None:
+def _check_packed(size: int, header: NpyHeader, key: str, source: str) -> None:
     if header.total > size * RATIO + LONGEST:
         _refuse(
             source, f"{quantity(size, 'packed byte')} cannot hold the {header.total} of '{key}'"

@@ -12,10 +12,10 @@ from gradcli.data.array_files import (
     npy_tensor,
 )
 from gradcli.data.arrays import Arrays, sample_shape
-from gradcli.data.facts import Facts
-from gradcli.data.files import shown
+from gradcli.data.facts import DataSpec
+from gradcli.data.files import path_text
 from gradcli.data.images import new_pair
-from gradcli.data.npy import Header
+from gradcli.data.npy import NpyHeader
 from gradcli.data.samples import InFiles
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
@@ -27,11 +27,11 @@ class NpySource(Arrays):
 
     PLACES = ("inputs", "targets", "test_inputs", "test_targets", "cache")
 
-    def header(self, name: str) -> Header:
+    def header(self, name: str) -> NpyHeader:
         """From the first bytes; the length of the file is compared with it."""
         return npy_header(Path(name))
 
-    def facts(self) -> Facts:
+    def facts(self) -> DataSpec:
         """From the headers; large arrays that lie otherwise than in tensors are prepared now."""
         facts = super().facts()
         for name in self.roles().values():
@@ -52,7 +52,7 @@ class NpySource(Arrays):
 
     def title(self, name: str) -> str:
         """Its path."""
-        return shown(name)
+        return path_text(name)
 
     def roles(self) -> dict[str, str]:
         """Samples and targets of each split."""

@@ -11,9 +11,9 @@ from gradcli.data import files, npy
 from gradcli.data.array_files import OpenFile, npz_header, npz_tensor
 from gradcli.data.arrays import Arrays, sample_shape
 from gradcli.data.cached import locate_cache
-from gradcli.data.facts import Facts
-from gradcli.data.files import locate, shown
-from gradcli.data.npy import Header
+from gradcli.data.facts import DataSpec
+from gradcli.data.files import locate, path_text
+from gradcli.data.npy import NpyHeader
 from gradcli.data.samples import InFiles
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
@@ -33,7 +33,7 @@ class NpzSource(Arrays):
             self, file=str(locate(self.file, root)), cache=locate_cache(self.cache, root)
         )
 
-    def facts(self) -> Facts:
+    def facts(self) -> DataSpec:
         """From the headers; a large archive is prepared now."""
         facts = super().facts()
         if self._is_large:
@@ -62,13 +62,13 @@ class NpzSource(Arrays):
         """Mapped from prepared data, or in memory."""
         return npz_tensor(Path(self.file), name, open_files, self.cache, large=self._is_large)
 
-    def header(self, name: str) -> Header:
+    def header(self, name: str) -> NpyHeader:
         """From the first bytes of the array."""
         return npz_header(Path(self.file), name)
 
     def title(self, name: str) -> str:
         """The archive, then the array."""
-        return f"{shown(self.file)}, {name}"
+        return f"{path_text(self.file)}, {name}"
 
     def roles(self) -> dict[str, str]:
         """The archive holds all."""
@@ -80,7 +80,7 @@ class NpzSource(Arrays):
 
     def at(self, path: Path) -> NpzSource:
         """Another archive: its test arrays, where it has them as this one does."""
-        names = npy.names(path, shown(path))
+        names = npy.names(path, path_text(path))
         pairs = [(self.inputs, self.targets)]
         if self.test_inputs and {self.test_inputs, self.test_targets} <= {*names, None}:
             pairs = [(self.test_inputs, self.test_targets)]

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from gradcli import engine
 from gradcli.data import hashes
-from gradcli.data.dataset import Facts, Labelled, LoadedData, Split, Unseen
+from gradcli.data.dataset import DataSpec, Labelled, LoadedData, Split, Unseen
 from gradcli.data.facts import DataFacts
 from gradcli.data.samples import Samples, imagined
 from gradcli.data.staging import gathered
@@ -101,7 +101,7 @@ class OwnDataset(ScaledTargets):
     def _hashes(self) -> Mapping[str, str]:
         from gradcli.data.own_hash import sha256_of_tensors  # once there is something to hash
 
-        values: dict[str, str | hashes.Later] = {}
+        values: dict[str, str | hashes.PendingHash] = {}
         prepared = vars(self).get("_prepared", {})
         for name, split in self._samples_by_split.items():
             if name in prepared:
@@ -112,12 +112,12 @@ class OwnDataset(ScaledTargets):
         return hashes.gathered(values)
 
     @cached_property
-    def _facts(self) -> Facts:
+    def _facts(self) -> DataSpec:
         splits = self._samples_by_split
         inputs, targets = splits["train"].inputs, splits["train"].targets
         whole = not inputs.dtype.is_floating_point
         labels = not targets.dtype.is_floating_point
-        return Facts(
+        return DataSpec(
             input=inputs.shape[1:],
             input_kind="index" if whole else "float",
             target=targets.shape[1:],
@@ -127,11 +127,11 @@ class OwnDataset(ScaledTargets):
             sizes={name: split.size for name, split in splits.items()},
         )
 
-    def facts(self) -> Facts:
+    def facts(self) -> DataSpec:
         """Those of the tensors of the training split."""
         return self._facts
 
-    def outline(self, facts: Facts) -> dict[str, Split]:
+    def outline(self, facts: DataSpec) -> dict[str, Split]:
         """The same splits, on "meta"."""
         del facts
         _ = self._facts

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradcli.data import files
-from gradcli.data.hashes import Later
+from gradcli.data.hashes import PendingHash
 from gradcli.engine import Tensor
 
 BLOCK = 1 << 20  # bytes that are hashed at once
 
 
-def sha256_of_tensors(split: str, tensors: Sequence[Tensor], *, mapped: bool) -> str | Later:
+def sha256_of_tensors(split: str, tensors: Sequence[Tensor], *, mapped: bool) -> str | PendingHash:
     """One hash of the numbers of tensors, one behind the other."""
     size = sum(tensor.numel() * tensor.dtype.size for tensor in tensors)
     reading = TensorReading(split, tensors, size)
@@ -25,7 +25,7 @@ def sha256_of_tensors(split: str, tensors: Sequence[Tensor], *, mapped: bool) ->
     return reading
 
 
-class TensorReading(Later):
+class TensorReading(PendingHash):
     """The hash of tensors while a thread reads them."""
 
     def __init__(self, split: str, tensors: Sequence[Tensor], size: int) -> None:

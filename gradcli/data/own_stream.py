@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from gradcli import engine
-from gradcli.data.files import files_below, read, shown
+from gradcli.data.files import files_below, path_text, read
 from gradcli.data.prepared.folder_hash import listing_of
 from gradcli.data.prepared.identity import sha256_of
 from gradcli.data.prepared.sets import PreparedSet, Recipe, prepared
@@ -52,7 +52,7 @@ def keep(
         progress = writer.progress(sum(lengths.values()), "sample")
         facts = {}
         for name, stream in streams.items():
-            reading = _Reading(name, lengths[name], code, guarded)
+            reading = _SplitWriter(name, lengths[name], code, guarded)
             facts[name] = reading.write(stream, writer, progress.advance)
         return facts
 
@@ -72,7 +72,7 @@ def _code_of(source: Any) -> Path:
     code, loader = Path(str(module.__file__)), module.__loader__
     text = loader.get_source(module.__name__) if isinstance(loader, InspectLoader) else None
     if text is not None and text.splitlines() != read(code).decode().splitlines():
-        raise DataError(f"own code, {shown(code)}: it was edited since it was run; start again")
+        raise DataError(f"own code, {path_text(code)}: it was edited since it was run; start again")
     return code
 
 
@@ -106,7 +106,7 @@ def _files_in(value: object) -> Iterator[Path]:
         yield from _files_in([*value.values()])
 
 
-class _Reading:
+class _SplitWriter:
     """The samples of one split on their way into prepared data."""
 
     def __init__(self, name: str, length: int, code: Path, guarded: Guarded) -> None:
@@ -172,7 +172,7 @@ class _Reading:
         return tensor.to(_WIDER.get(tensor.dtype.name, tensor.dtype))
 
     def _refuse(self, what: str) -> NoReturn:
-        where = shown(self._code) + (f":{self._line}" if self._line else "")
+        where = path_text(self._code) + (f":{self._line}" if self._line else "")
         raise DataError(f"own code, {where}: split '{self._name}': {what}", code="E305")
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from gradcli.data import npy
 from gradcli.data.array_files import tensor
-from gradcli.data.files import Loaded, shown
-from gradcli.data.prepared_rows import Rows, rows_in
+from gradcli.data.files import Loaded, path_text
+from gradcli.data.prepared_rows import RowReading, rows_in
 from gradcli.engine import Tensor
 
 READER, VERSION = "npz", 1  # of prepared data
@@ -22,14 +22,14 @@ def array_in(path: Path, name: str, cache: Path) -> tuple[Tensor, Loaded]:
     """
 
     def blocks() -> tuple[int, Iterator[Tensor]]:
-        return npy.peek(path, name, shown(path)).shape[0], _blocks(path, name)
+        return npy.peek(path, name, path_text(path)).shape[0], _blocks(path, name)
 
-    return rows_in(path, Rows(READER, VERSION, {"array": name}, blocks), cache)
+    return rows_in(path, RowReading(READER, VERSION, {"array": name}, blocks), cache)
 
 
 def _blocks(path: Path, name: str) -> Iterator[Tensor]:
     first = 0
-    for block in npy.unpack_rows(path, name, shown(path)):
-        rows = tensor(block, f"{shown(path)}, {name}", first)
+    for block in npy.unpack_rows(path, name, path_text(path)):
+        rows = tensor(block, f"{path_text(path)}, {name}", first)
         yield rows
         first += rows.shape[0]

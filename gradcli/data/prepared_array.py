@@ -15,10 +15,10 @@ from pathlib import Path
 from gradcli import engine
 from gradcli.data import idx, npy
 from gradcli.data.array_files import tensor
-from gradcli.data.files import Loaded, read, regular_size, shown
+from gradcli.data.files import Loaded, path_text, read, regular_size
 from gradcli.data.images import check_finite
 from gradcli.data.inflate import RATIO, is_gzip, refuse_bomb
-from gradcli.data.prepared_rows import Rows, rows_in
+from gradcli.data.prepared_rows import RowReading, rows_in
 from gradcli.data.samples import tensor_of
 from gradcli.data.tabular.pieces import pieces_of
 from gradcli.engine import Tensor
@@ -30,7 +30,7 @@ BLOCK = 1 << 20  # bytes of rows that are read at once
 TRANSPOSE_BYTES = 16 << 20  # at once: the more, the longer are the stretches that are read
 
 
-def npy_array(path: Path, header: npy.Header, cache: Path) -> tuple[Tensor, Loaded]:
+def npy_array(path: Path, header: npy.NpyHeader, cache: Path) -> tuple[Tensor, Loaded]:
     """The numbers of an .npy file mapped from prepared data, and what is known of it.
 
     Raises:
@@ -38,22 +38,22 @@ def npy_array(path: Path, header: npy.Header, cache: Path) -> tuple[Tensor, Load
     """
     scattered = header.fortran and len(header.shape) > 1
     read_blocks = _scattered_blocks if scattered else _npy_blocks
-    rows = Rows("npy", VERSION, {}, lambda: (header.shape[0], read_blocks(path, header)))
+    rows = RowReading("npy", VERSION, {}, lambda: (header.shape[0], read_blocks(path, header)))
     return rows_in(path, rows, cache)
 
 
-def idx_array(path: Path, header: idx.Header, cache: Path) -> tuple[Tensor, Loaded]:
+def idx_array(path: Path, header: idx.IdxHeader, cache: Path) -> tuple[Tensor, Loaded]:
     """The numbers of an IDX file mapped from prepared data, and what is known of it.
 
     Raises:
         DataError: the file is damaged or a bomb, or a number is NaN or infinite.
     """
-    rows = Rows("idx", VERSION, {}, lambda: (header.shape[0], _idx_blocks(path, header)))
+    rows = RowReading("idx", VERSION, {}, lambda: (header.shape[0], _idx_blocks(path, header)))
     return rows_in(path, rows, cache)
 
 
-def _npy_blocks(path: Path, header: npy.Header) -> Iterator[Tensor]:
-    source, first = shown(path), 0
+def _npy_blocks(path: Path, header: npy.NpyHeader) -> Iterator[Tensor]:
+    source, first = path_text(path), 0
     for block in _rows(path, header, int(header.type[1])):
         numbers = npy.numbers_of(header, memoryview(block), source)
         count = len(block) // _width(header, int(header.type[1]))
@@ -62,8 +62,8 @@ def _npy_blocks(path: Path, header: npy.Header) -> Iterator[Tensor]:
         first += count
 
 
-def _idx_blocks(path: Path, header: idx.Header) -> Iterator[Tensor]:
-    source, first = shown(path), 0
+def _idx_blocks(path: Path, header: idx.IdxHeader) -> Iterator[Tensor]:
+    source, first = path_text(path), 0
     if is_gzip(read(path, 2)):
         packed = regular_size(path)
         if header.total > packed * RATIO:
@@ -83,12 +83,12 @@ def _idx_blocks(path: Path, header: idx.Header) -> Iterator[Tensor]:
         first += count
 
 
-def _width(header: npy.Header | idx.Header, item: int) -> int:
+def _width(header: npy.NpyHeader | idx.IdxHeader, item: int) -> int:
     """Bytes of a row."""
     return math.prod(header.shape[1:]) * item
 
 
-def _rows(path: Path, header: npy.Header | idx.Header, item: int) -> Iterator[bytes]:
+def _rows(path: Path, header: npy.NpyHeader | idx.IdxHeader, item: int) -> Iterator[bytes]:
     """The bytes of all rows behind the header, several whole ones at a time."""
     size = _width(header, item)
     size *= max(1, BLOCK // size)
@@ -107,15 +107,15 @@ def _rows(path: Path, header: npy.Header | idx.Header, item: int) -> Iterator[by
     if len(rest) != missing:
         what = f"expected {quantity(header.total, 'byte')} from the header ({header})"
         difference = "fewer" if len(rest) < missing else "more"
-        raise DataError(f"{shown(path)}: {what}, got {difference}", code="E302")
+        raise DataError(f"{path_text(path)}: {what}, got {difference}", code="E302")
     if rest:
         yield bytes(rest)
 
 
-def _scattered_blocks(path: Path, header: npy.Header) -> Iterator[Tensor]:
+def _scattered_blocks(path: Path, header: npy.NpyHeader) -> Iterator[Tensor]:
     """Rows of an array whose columns lie one behind the other."""
     item, (count, *inner) = int(header.type[1]), header.shape
-    columns, source = math.prod(inner), shown(path)
+    columns, source = math.prod(inner), path_text(path)
     most = max(1, TRANSPOSE_BYTES // (columns * item))
     with path.open("rb", buffering=0) as file:
         for first in range(0, count, most):

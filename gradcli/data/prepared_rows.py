@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from gradcli.data.files import Loaded, check_sums, read, regular_size, shown
+from gradcli.data.files import Loaded, check_sums, path_text, read, regular_size
 from gradcli.data.prepared.identity import sha256_of
 from gradcli.data.prepared.progress import Progress
 from gradcli.data.prepared.sets import Recipe, prepared
@@ -16,7 +16,7 @@ from gradcli.engine import Tensor
 
 
 @dataclass(frozen=True)
-class Rows:
+class RowReading:
     """How the rows of a file are read.
 
     Attributes:
@@ -30,7 +30,7 @@ class Rows:
     blocks: Callable[[], tuple[int, Iterator[Tensor]]]
 
 
-def rows_in(path: Path, rows: Rows, cache: Path) -> tuple[Tensor, Loaded]:
+def rows_in(path: Path, rows: RowReading, cache: Path) -> tuple[Tensor, Loaded]:
     """The rows mapped from prepared data, and what is known of their file."""
 
     def write(writer: Writer) -> dict[str, Any]:
@@ -43,7 +43,7 @@ def rows_in(path: Path, rows: Rows, cache: Path) -> tuple[Tensor, Loaded]:
             progress.advance(block.shape[0])
         return {}
 
-    with Progress(f"hashing {shown(path.name)}", regular_size(path), "byte") as progress:
+    with Progress(f"hashing {path_text(path.name)}", regular_size(path), "byte") as progress:
         sha256 = sha256_of(path, progress.advance, cache)
     recipe = Recipe(rows.reader, rows.version, rows.keys, {"file": (path, sha256)})
     content = prepared(recipe, write, cache)

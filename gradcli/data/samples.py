@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from gradcli import engine
-from gradcli.data.dataset import Facts
+from gradcli.data.dataset import DataSpec
 from gradcli.data.staging import gathered
 from gradcli.dataclass import dataclass
 from gradcli.engine import DType, Tensor
@@ -143,7 +143,7 @@ class InFiles:
 
 
 def outlined(
-    facts: Facts,
+    facts: DataSpec,
     inputs: str,
     targets: str,
     scale: float,

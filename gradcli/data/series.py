@@ -22,7 +22,7 @@ MOST = 1 << 20  # rows of a window, and to the target
 
 
 @dataclass(frozen=True)
-class Steps:
+class WindowSteps:
     """How samples are cut out of rows.
 
     Attributes:
@@ -100,7 +100,7 @@ class Stretches:
     jumps: Tensor
 
     @classmethod
-    def of(cls, lengths: Sequence[int], steps: Steps) -> Stretches | None:
+    def of(cls, lengths: Sequence[int], steps: WindowSteps) -> Stretches | None:
         """None where all rows follow each other."""
         if len(lengths) < 2:
             return None
@@ -127,7 +127,7 @@ class Stretches:
 
 
 @dataclass(frozen=True)
-class Series:
+class TimeSeries:
     """A split of a time series: sample i is the rows from i on, its target a later row's.
 
     Attributes:
@@ -138,7 +138,7 @@ class Series:
 
     rows: Tensor
     values: Tensor
-    steps: Steps
+    steps: WindowSteps
     stretches: Stretches | None = None
     device: str | None = None
 
@@ -160,24 +160,24 @@ class Series:
         last = self.stretches.begins(engine.arange(self.size)) + self.steps.behind
         return engine.index_select(self.values, 0, last)
 
-    def part(self, positions: range) -> Series:
+    def part(self, positions: range) -> TimeSeries:
         """The series between two rows, sharing memory."""
         low, high = positions.start, positions.stop
         lengths = stretches_in(positions, list(accumulate(self.lengths)))
-        return Series(
+        return TimeSeries(
             self.rows[low:high],
             self.values[low:high],
             self.steps,
             Stretches.of(lengths, self.steps),
         )
 
-    def to(self, device: str) -> Series:
+    def to(self, device: str) -> TimeSeries:
         """The same series in the memory of a device."""
         stretches = self.stretches and self.stretches.to(device)
         rows, values = self.rows.to(device), self.values.to(device)
         return replace(self, rows=rows, values=values, stretches=stretches, device=None)
 
-    def staged(self, device: str) -> Series:
+    def staged(self, device: str) -> TimeSeries:
         """The same series where it is, whose batches go to a device."""
         return replace(self, device=device)
 
@@ -217,12 +217,12 @@ class InTime:
     ] = "last"
 
     @property
-    def steps(self) -> Steps | None:
+    def steps(self) -> WindowSteps | None:
         """How samples are cut out of rows; None where each row is one."""
         if self.window is None:
             return None
         horizon = 1 if self.horizon is None else self.horizon
-        return Steps(self.window, horizon, self.channels == "first")
+        return WindowSteps(self.window, horizon, self.channels == "first")
 
     def check_steps(self, missing: str, how: str | None, seed: int) -> None:
         """Refuse what does not go with rows that follow each other; `how` is a key of split."""

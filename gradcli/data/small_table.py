@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from gradcli.data.files import load, shown
+from gradcli.data.files import load, path_text
 from gradcli.data.fitted_table import FittedTable
 from gradcli.data.tabular.table_files import of_split, open_files
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _Read = tuple[tuple[Mapping[str, str], tuple[str, ...]], FittedTable]
 
 
-class _Reading:
+class _LastTable:
     """The table that was read last, between `facts` and `load` of one start."""
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class _Reading:
             train, tests = of_split("train", loaded), of_split("test", loaded)
             hashes = {role: file.sha256 for role, file in loaded.items()}
             about = hashes, tuple(note for file in loaded.values() for note in file.notes())
-            again = partial(open_files, train, shown(source.file), source.delimiter)
+            again = partial(open_files, train, path_text(source.file), source.delimiter)
             fitted = FittedTable.of(source, again(), again)
             if tests:
                 fitted = fitted.with_test(source.labelled(tests, fitted.facts))
@@ -54,4 +54,4 @@ def _key(source: CsvSource) -> object:
     return replace(source, target_scale=None, cache=None), times
 
 
-read = _Reading()
+read = _LastTable()

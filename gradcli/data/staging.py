@@ -23,7 +23,7 @@ SHARE = 0.25  # of a GPU's free memory: more data than that stays on the host
 
 
 @runtime_checkable
-class Staging(Protocol):
+class StageableSplit(Protocol):
     """A split that can stay on the host while a GPU computes."""
 
     def staged(self, device: str) -> Split:
@@ -42,7 +42,7 @@ def all_stored(splits: Mapping[str, Split]) -> list[Tensor]:
     """The tensors of splits that can stay on the host, each once."""
     tensors = {}
     for split in splits.values():
-        if isinstance(split, Staging):
+        if isinstance(split, StageableSplit):
             for value in vars(getattr(split, "plain", split)).values():
                 if isinstance(value, Tensor):
                     tensors[id(value.array.storage), value.array.offset, value.shape] = value
@@ -58,7 +58,7 @@ def why_staged(splits: Mapping[str, Split], free: int | None) -> str:
     """Why these splits stay on the host of a GPU with `free` bytes; empty where they do not."""
     from gradcli.engine.device.gpu.device import MOST_COUNTED
 
-    if not all(isinstance(split, Staging) for split in splits.values()):
+    if not all(isinstance(split, StageableSplit) for split in splits.values()):
         return ""
     size = nbytes(splits)
     if free is not None and size > SHARE * free:
@@ -71,7 +71,7 @@ def why_staged(splits: Mapping[str, Split], free: int | None) -> str:
 def staged(splits: Mapping[str, Split], device: str) -> dict[str, Split]:
     """The same splits, whose batches go to a device."""
     return {
-        name: split.staged(device) if isinstance(split, Staging) else split.to(device)
+        name: split.staged(device) if isinstance(split, StageableSplit) else split.to(device)
         for name, split in splits.items()
     }
 

@@ -9,12 +9,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from gradcli import engine
-from gradcli.data.facts import Facts, TargetFacts, data_facts
+from gradcli.data.facts import DataSpec, TargetFacts, data_facts
 from gradcli.data.samples import tensor_of
 from gradcli.data.token_windows import TokenWindows
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
-from gradcli.wording import listed, quantity
+from gradcli.wording import join_words, quantity
 
 if TYPE_CHECKING:
     from gradcli.data.dataset import LoadedData, Split
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 PORTION = 1 << 16  # stored targets in one portion
 MOST_NAMES = 10  # classes in a warning
 FLOAT32_STEP = 2**-23  # between two numbers, as a share of them
-PICTURES = 256  # samples that are made for their targets
+SAMPLES = 256  # samples that are made for their targets
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +36,7 @@ class ScaledTargets:
         "and model allow it",
     ] = None
 
-    def regression(self, facts: Facts) -> bool:
+    def regression(self, facts: DataSpec) -> bool:
         """Whether the target is a value or a row of them: no class, no text, no picture."""
         return facts.classes is None and facts.vocab is None and len(facts.target) <= 1
 
@@ -49,7 +49,7 @@ def with_targets(dataset: LoadedData) -> LoadedData:
     return replace(dataset, facts=replace(facts, targets=fit_targets(dataset)))
 
 
-def absent_classes(facts: Facts | None, splits: Mapping[str, Split]) -> dict[str, list[str]]:
+def absent_classes(facts: DataSpec | None, splits: Mapping[str, Split]) -> dict[str, list[str]]:
     """The classes without a sample, by the name of the split; empty for texts."""
     if facts is None or facts.classes is None or facts.target:
         return {}
@@ -65,7 +65,7 @@ def absent_classes(facts: Facts | None, splits: Mapping[str, Split]) -> dict[str
 def target_notes(dataset: LoadedData, absent: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """Warnings: splits that lack classes, and values too close together for float32."""
     for split, classes in absent.items():
-        names = listed(map(repr, classes), MOST_NAMES)
+        names = join_words(map(repr, classes), MOST_NAMES)
         yield (
             f"warning: the split '{split}' has no sample of {len(classes)} of "
             f"{quantity(dataset.facts.classes or 0, 'class')}: {names}"
@@ -81,7 +81,7 @@ def target_notes(dataset: LoadedData, absent: Mapping[str, Sequence[str]]) -> It
             )
 
 
-def _fitted(facts: Facts) -> TargetFacts:
+def _fitted(facts: DataSpec) -> TargetFacts:
     """The facts of the training split's targets; empty for an own dataset."""
     return getattr(facts, "targets", None) or TargetFacts()
 
@@ -138,8 +138,8 @@ def portions(split: Split) -> Iterator[Tensor]:
         for begin in range(0, tensor.shape[0], PORTION):
             yield tensor[begin : begin + PORTION]
         return
-    for begin in range(0, split.size, PICTURES):
-        end = min(begin + PICTURES, split.size)
+    for begin in range(0, split.size, SAMPLES):
+        end = min(begin + SAMPLES, split.size)
         yield split.batch(engine.arange(begin, end, dtype=engine.int64))[1]
 
 

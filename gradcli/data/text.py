@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from gradcli import engine
 from gradcli.data.cached import Cached, locate_cache
-from gradcli.data.dataset import Facts, Labelled, LoadedData, Split, Unseen
+from gradcli.data.dataset import DataSpec, Labelled, LoadedData, Split, Unseen
 from gradcli.data.facts import DataFacts, TargetFacts
-from gradcli.data.files import load, locate, read, regular_size, shown, text_of
+from gradcli.data.files import load, locate, path_text, read, regular_size, text_of
 from gradcli.data.inflate import BOMB_RATIO, is_gzip
 from gradcli.data.prepared.cache import SMALL, cache_folder
 from gradcli.data.samples import Windows, imagined, tensor_of, windows
@@ -131,11 +131,11 @@ class TextSource(Cached):
             file, tokenizer = located(self.file, self.tokenizer, root)
         return replace(self, file=file, tokenizer=tokenizer, cache=locate_cache(self.cache, root))
 
-    def facts(self) -> Facts:
+    def facts(self) -> DataSpec:
         """From the whole text."""
         return self._text_facts if self.unit != "bpe" else self.bpe.facts()
 
-    def outline(self, facts: Facts) -> Mapping[str, Split]:
+    def outline(self, facts: DataSpec) -> Mapping[str, Split]:
         """The splits as `load` makes them, on "meta".
 
         Of a text that was not read yet, tokens behind the last window are left out.
@@ -191,12 +191,12 @@ class TextSource(Cached):
         return text_of_file(Path(self.file), self.unit, None, self.cache)
 
     @cached_property
-    def _text_facts(self) -> Facts:
-        tokens, source = self._text.tokens, shown(self.file)
+    def _text_facts(self) -> DataSpec:
+        tokens, source = self._text.tokens, path_text(self.file)
         if not tokens.shape[0]:
             raise DataError(f"{source}: the text is empty", code="E305")
         vocab = len(self._text.labels) or self.vocab or 256
-        return Facts(
+        return DataSpec(
             input=(self.context,),
             input_kind="index",
             target=(self.context,),
@@ -227,7 +227,7 @@ class TextSource(Cached):
         """Windows of another text, end to end; the last one ends where the text ends."""
         if self.unit == "bpe":
             return self.bpe.new_inputs(path, facts)
-        inputs, starts = windows_of(_tokens(path, facts), facts, shown(path))
+        inputs, starts = windows_of(_tokens(path, facts), facts, path_text(path))
         return Unseen(inputs, [f"{path.name}:{at}" for at in starts], range(len(starts)))
 
     def new_split(self, path: Path, facts: DataFacts) -> Labelled:
@@ -237,7 +237,7 @@ class TextSource(Cached):
         tokens = text_of_file(path, self.unit, facts.labels, self.cache).tokens
         (width,) = facts.input
         if tokens.shape[0] <= width:
-            raise too_few(tokens.shape[0], width, shown(path))
+            raise too_few(tokens.shape[0], width, path_text(path))
         return Labelled(Windows(tokens, width, width))
 
 
@@ -275,9 +275,9 @@ def text_of_file(
     tokens: bytes | array[int] = content
     characters: tuple[str, ...] = ()
     if unit == "characters":
-        text = text_of(content, shown(path), ANY_FILE)
+        text = text_of(content, path_text(path), ANY_FILE)
         characters = tuple(labels or sorted(set(text), key=lambda c: c.encode()))
-        tokens = encode(text, characters, shown(path))
+        tokens = encode(text, characters, path_text(path))
     flat = tensor_of(tokens, (len(tokens),))
     return TextTokens(flat, characters, loaded.sha256, loaded.notes())
 
@@ -315,7 +315,7 @@ def too_few(tokens: int, context: int, source: str, split: str = "") -> DataErro
 
 def _tokens(path: Path, facts: DataFacts) -> bytes | array[int]:
     """The tokens of another text."""
-    content, source = load(path).unpacked(), shown(path)
+    content, source = load(path).unpacked(), path_text(path)
     if facts.unit == "bytes":
         return content
     return encode(text_of(content, source, ANY_FILE), facts.labels, source)

@@ -11,7 +11,7 @@ from itertools import accumulate, pairwise
 from pathlib import Path
 
 from gradcli import engine
-from gradcli.data.files import shown
+from gradcli.data.files import path_text
 from gradcli.data.samples import tensor_of, windows
 from gradcli.data.staging import gathered
 from gradcli.dataclass import dataclass
@@ -37,7 +37,7 @@ def whole(rows: Tensor) -> Tensor:
     """Tokens as int64, of those that are stored as bytes, the lowest first."""
     if rows.ndim == 1:
         return rows.to(engine.int64)
-    columns = [rows[:, place].to(engine.int64) for place in range(rows.shape[1])]
+    columns = [rows[:, column].to(engine.int64) for column in range(rows.shape[1])]
     return sum((c * 256**k for k, c in enumerate(columns[1:], 1)), columns[0])
 
 
@@ -46,7 +46,7 @@ class Shard:
     """A file among others.
 
     Attributes:
-        start: the place of its first token in the tensor of all.
+        start: the index of its first token in the tensor of all.
         count: its tokens.
     """
 
@@ -56,7 +56,7 @@ class Shard:
 
 
 @dataclass(frozen=True)
-class Piece:
+class ShardSpan:
     """A stretch of a shard that belongs to a split; `window` is the number of its first window."""
 
     window: int
@@ -64,7 +64,9 @@ class Piece:
     stop: int
 
 
-def pieces_of(shards: Sequence[Shard], part: range, context: int, stride: int) -> tuple[Piece, ...]:
+def pieces_of(
+    shards: Sequence[Shard], part: range, context: int, stride: int
+) -> tuple[ShardSpan, ...]:
     """The stretches of a part of all tokens that hold a window at least: none crosses shards."""
     pieces, before, number = [], 0, 0
     for shard in shards:
@@ -72,7 +74,7 @@ def pieces_of(shards: Sequence[Shard], part: range, context: int, stride: int) -
         high = min(max(part.stop - before, 0), shard.count)
         count = windows(high - low, context, stride)
         if count:
-            pieces.append(Piece(number, shard.start + low, shard.start + high))
+            pieces.append(ShardSpan(number, shard.start + low, shard.start + high))
         number += count
         before += shard.count
     return tuple(pieces)
@@ -89,7 +91,7 @@ class TokenWindows:
     """
 
     rows: Tensor
-    pieces: tuple[Piece, ...]
+    pieces: tuple[ShardSpan, ...]
     shards: tuple[Shard, ...]
     context: int
     stride: int
@@ -180,12 +182,12 @@ class TokenWindows:
             raise self._foreign(start + at, values[at])
         return tokens
 
-    def _foreign(self, place: int, value: int) -> DataError:
-        number = bisect_right([shard.start for shard in self.shards], place) - 1
+    def _foreign(self, index: int, value: int) -> DataError:
+        number = bisect_right([shard.start for shard in self.shards], index) - 1
         shard = self.shards[number]
         return DataError(
-            f"{shown(shard.path)}: token {place - shard.start} is {value % (1 << 32)}, expected 0 "
-            f"to {self.vocab - 1}",
+            f"{path_text(shard.path)}: token {index - shard.start} is {value % (1 << 32)}, "
+            f"expected 0 to {self.vocab - 1}",
             code="E305",
             notes=("set data.vocab, data.type and data.header as the file was written",),
         )

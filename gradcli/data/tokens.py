@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from gradcli import engine
-from gradcli.data.dataset import Facts, Labelled, LaterInputs, LoadedData, Unseen
+from gradcli.data.dataset import DataSpec, Labelled, LaterInputs, LoadedData, Unseen
 from gradcli.data.facts import DataFacts
-from gradcli.data.files import expanded, locate, regular_size, shown
-from gradcli.data.hashes import Later, gathered
+from gradcli.data.files import expanded, locate, path_text, regular_size
+from gradcli.data.hashes import PendingHash, gathered
 from gradcli.data.samples import imagined
 from gradcli.data.split import cut
 from gradcli.data.text import DEFAULT_SPLIT
@@ -108,13 +108,13 @@ class TokenSource:
         size = regular_size(path)
         if size <= self.header:
             raise DataError(
-                f"{shown(path)}: {quantity(size, 'byte')}, of which {self.header} are the header: "
-                "it holds no tokens",
+                f"{path_text(path)}: {quantity(size, 'byte')}, of which {self.header} are the "
+                "header: it holds no tokens",
                 code="E305",
             )
         if (size - self.header) % self._width:
             raise DataError(
-                f"{shown(path)}: {quantity(size - self.header, 'byte')} behind the header, no "
+                f"{path_text(path)}: {quantity(size - self.header, 'byte')} behind the header, no "
                 f"whole number of {self.type}",
                 code="E302",
                 notes=("set data.type and data.header as the file was written",),
@@ -132,9 +132,9 @@ class TokenSource:
                 pieces = pieces_of(shards, part, self.context, step)
                 if not pieces:
                     raise DataError(
-                        f"{shown(paths[0])}: the {name} split has {quantity(len(part), 'token')} "
-                        f"and no window in one file; a context of {self.context} needs "
-                        f"{self.context + 1}",
+                        f"{path_text(paths[0])}: the {name} split has "
+                        f"{quantity(len(part), 'token')} and no window in one file; a context of "
+                        f"{self.context} needs {self.context + 1}",
                         code="E305",
                     )
                 splits[name] = TokenWindows(
@@ -147,11 +147,11 @@ class TokenSource:
             return {begins: range(total)}
         return cut(self.split or DEFAULT_SPLIT, total)
 
-    def facts(self) -> Facts:
+    def facts(self) -> DataSpec:
         """From the lengths of the files."""
         with engine.device("meta"):
             splits = self.outline(None)
-        return Facts(
+        return DataSpec(
             input=(self.context,),
             input_kind="index",
             target=(self.context,),
@@ -161,7 +161,7 @@ class TokenSource:
             sizes={name: split.size for name, split in splits.items()},
         )
 
-    def outline(self, facts: Facts | None) -> dict[str, TokenWindows]:
+    def outline(self, facts: DataSpec | None) -> dict[str, TokenWindows]:
         """The splits as `load` makes them, on "meta", where mapped files take no memory."""
         dtype, inner = stored_as(self._width)
         rows = {
@@ -185,7 +185,7 @@ class TokenSource:
 
         check = Below(self.header, self._width, self._kinds, "token", little=True)
         question = None if self._kinds == 1 << 8 * self._width else check
-        rows, readings, places = {}, dict[str, Later](), dict[str, str]()
+        rows, readings, places = {}, dict[str, PendingHash](), dict[str, str]()
         for begins, paths in self._files().items():
             identities = self._identities(paths)
             rows[begins] = self._mapped(identities)
@@ -267,6 +267,8 @@ def _matches(pattern: str, text: str = "") -> list[Path]:
         return [Path(pattern)]
     names = sorted(glob.glob(pattern), key=os.fsencode)  # noqa: PTH207 -- it is absolute
     if not names:
-        name = f"'{shown(pattern)}'" if not text else f"'{shown(text)}' ({shown(pattern)})"
+        name = (
+            f"'{path_text(pattern)}'" if not text else f"'{path_text(text)}' ({path_text(pattern)})"
+        )
         raise DataError(f"no data file is called {name}")
     return [Path(path) for path in names]

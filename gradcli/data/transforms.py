@@ -54,8 +54,8 @@ class Transforms:
         if facts.unit is not None:
             return text_inputs(samples, facts, source)
         several = samples if isinstance(samples, list | tuple) else [samples]
-        if isinstance(source, ImageFolder) and all(map(is_picture, several)):
-            return source.new_pictures(several, facts, HERE)
+        if isinstance(source, ImageFolder) and all(map(is_image, several)):
+            return source.new_images(several, facts, HERE)
         return array_inputs(samples, facts)
 
     def files(self, samples: Any) -> list[Path]:
@@ -147,7 +147,7 @@ def _indices(x: Tensor, vocab: int) -> Tensor:
     return whole
 
 
-def is_picture(sample: Any) -> bool:
+def is_image(sample: Any) -> bool:
     """Whether it is a picture of Pillow, or the bytes of a file."""
     return isinstance(sample, bytes) or hasattr(sample, "getbands")
 

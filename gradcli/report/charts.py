@@ -25,7 +25,7 @@ TITLES = {
 LOGARITHMIC = ("loss", "grad_norm")
 
 
-class Series(NamedTuple):
+class ChartSeries(NamedTuple):
     """One curve of a chart; `look` is raw, line or points.
 
     `event` and `key` name the records of the log that go on with it.
@@ -49,7 +49,7 @@ class Chart:
 
     name: str
     title: str
-    series: Sequence[Series]
+    series: Sequence[ChartSeries]
     logarithmic: bool
     positive: bool
     best: int | None
@@ -99,7 +99,9 @@ def charts(curves: LogCurves, best: int | None) -> list[Chart]:
     frames = [_loss(curves, most, best)]
     for key, curve in curves.evaluations.items():
         if key != "val.loss":
-            series = Series(key.removeprefix("val."), "points", curve.points(most), "eval", key)
+            series = ChartSeries(
+                key.removeprefix("val."), "points", curve.points(most), "eval", key
+            )
             frames.append(_chart(key, key, [series], best, [(key, curve)]))
     for key, curve in curves.steps.items():
         if key != "loss":
@@ -109,37 +111,37 @@ def charts(curves: LogCurves, best: int | None) -> list[Chart]:
 
 def _loss(curves: LogCurves, most: int, best: int | None) -> Chart | None:
     train, val = curves.steps.get("loss"), curves.evaluations.get("val.loss")
-    series: list[Series] = []
+    series: list[ChartSeries] = []
     columns: list[tuple[str, Curve]] = []
     if train is not None:
         series += _with_noise("train", train, most, "loss")
         columns.append(("train", train))
     if val is not None:
-        series.append(Series("val", "points", val.points(most), "eval", "val.loss"))
+        series.append(ChartSeries("val", "points", val.points(most), "eval", "val.loss"))
         columns.append(("val", val))
     return _chart("loss", TITLES["loss"], series, best, columns) if series else None
 
 
 def _of_steps(key: str, curve: Curve, most: int) -> Chart:
     if key == "lr":  # it has no noise, and few points show it whole
-        series = [Series("lr", "line", curve.points(min(most, 400)), "step", key)]
+        series = [ChartSeries("lr", "line", curve.points(min(most, 400)), "step", key)]
     else:
         series = _with_noise(TITLES[key].partition(" ")[0].lower(), curve, most, key)
     return _chart(key, TITLES[key], series, None, [(key, curve)])
 
 
-def _with_noise(label: str, curve: Curve, most: int, key: str) -> list[Series]:
+def _with_noise(label: str, curve: Curve, most: int, key: str) -> list[ChartSeries]:
     """A noisy curve, and its course where there is enough of it."""
-    raw = Series(label, "raw", curve.points(most), "step", key)
+    raw = ChartSeries(label, "raw", curve.points(most), "step", key)
     if curve.count < 30:
         return [raw._replace(look="line")]
-    return [raw, Series(f"{label}, smoothed", "line", curve.smooth(), "", "")]
+    return [raw, ChartSeries(f"{label}, smoothed", "line", curve.smooth(), "", "")]
 
 
 def _chart(
     name: str,
     title: str,
-    series: list[Series],
+    series: list[ChartSeries],
     best: int | None,
     columns: list[tuple[str, Curve]],
 ) -> Chart:

@@ -43,7 +43,7 @@ def _share(value: float | None) -> str:
     return "-" if value is None else percent(value)
 
 
-class Pair(NamedTuple):
+class ConfusedPair(NamedTuple):
     """So many samples of one class that were taken for another."""
 
     truth: str
@@ -68,7 +68,7 @@ class Classes:
     matrix: Sequence[tuple[str, Sequence[Cell]]]
     rows: Sequence[ClassRow]
     classes: int
-    pairs: Sequence[Pair]
+    pairs: Sequence[ConfusedPair]
     bins: Sequence[Bin]
     error: str
 
@@ -145,7 +145,7 @@ def _rows(matrix: list[list[int]], names: Sequence[str]) -> list[ClassRow]:
     return rows
 
 
-def _pairs(matrix: list[list[int]], names: Sequence[str]) -> list[Pair]:
+def _pairs(matrix: list[list[int]], names: Sequence[str]) -> list[ConfusedPair]:
     wrong = [
         (number, place, at)
         for place, row in enumerate(matrix)
@@ -154,7 +154,7 @@ def _pairs(matrix: list[list[int]], names: Sequence[str]) -> list[Pair]:
     ]
     wrong.sort(key=lambda entry: (-entry[0], entry[1], entry[2]))
     return [
-        Pair(names[place], names[at], number, percent(number / sum(matrix[place])))
+        ConfusedPair(names[place], names[at], number, percent(number / sum(matrix[place])))
         for number, place, at in wrong[:PAIRS]
     ]
 

@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any
 
 from gradcli.dataclass import dataclass
-from gradcli.report.comparison_config import Difference, Settings, differences
+from gradcli.report.comparison_config import ConfigDifference, RunConfig, differences
 from gradcli.report.comparison_log import Losses, Unequal, losses
 from gradcli.report.comparison_reasons import Reason, reasons, same_data
 from gradcli.report.log_lines import LogLines
@@ -36,12 +36,12 @@ class Side:
     steps: int | None
     weights_sha256: str
     figures: Mapping[str, float]
-    settings: Settings
+    settings: RunConfig
     bytes: int
 
 
 @dataclass(frozen=True)
-class Pair:
+class RunPair:
     """A run compared with the base.
 
     Attributes:
@@ -52,7 +52,7 @@ class Pair:
 
     base: Side
     candidate: Side
-    config: Sequence[Difference]
+    config: Sequence[ConfigDifference]
     losses: Losses
     same_weights: bool | None
     reasons: Sequence[Reason]
@@ -71,7 +71,7 @@ class Comparison:
     """All runs, the base first, and each pair."""
 
     sides: Sequence[Side]
-    pairs: Sequence[Pair]
+    pairs: Sequence[RunPair]
 
     @property
     def same_bits(self) -> bool:
@@ -111,7 +111,7 @@ def _side(run: RunFiles, label: str) -> Side:
         steps if type(steps) is int else None,
         sha256 if isinstance(sha256, str) else "",
         _figures(run),
-        Settings(run),
+        RunConfig(run),
         size_of(run.path),
     )
 
@@ -150,7 +150,7 @@ def _speed(run: RunFiles) -> float | None:
     return median(speeds) if speeds else None
 
 
-def _pair(base: Side, candidate: Side) -> Pair:
+def _pair(base: Side, candidate: Side) -> RunPair:
     config = differences(base.settings, candidate.settings, same_data(base.run, candidate.run))
     common = losses(base.run, candidate.run)
     same_weights: bool | None = None
@@ -160,7 +160,7 @@ def _pair(base: Side, candidate: Side) -> Pair:
     causes = reasons(base.run, candidate.run, config) if differ else []
     if differ and base.steps != candidate.steps:
         causes = [*causes, Reason("steps", "", str(base.steps), str(candidate.steps))]
-    return Pair(
+    return RunPair(
         base, candidate, config, common, same_weights, causes, _notes(base, candidate, common)
     )
 
@@ -186,7 +186,7 @@ def _notes(base: Side, candidate: Side, common: Losses) -> list[str]:
     return notes
 
 
-def verdict(pair: Pair) -> str:
+def verdict(pair: RunPair) -> str:
     """Say in one sentence whether two runs have the same bits and where they first differ."""
     common = pair.losses
     count = quantity(common.steps, "loss in common", "losses in common", form=",")
@@ -210,7 +210,7 @@ def _sides(difference: Unequal) -> str:
     return f"step {difference.step}, {difference.base} against {difference.other}"
 
 
-def unequal_evaluation(pair: Pair) -> str:
+def unequal_evaluation(pair: RunPair) -> str:
     """Say where an evaluation first differs; empty if none does."""
     difference = pair.losses.unequal_evaluation
     if difference is None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from difflib import SequenceMatcher
 from typing import Any
 
-from gradcli.config.node import RUN_VALUES, Report
+from gradcli.config.node import RUN_VALUES, ErrorReport
 from gradcli.config.reader import read_yaml
 from gradcli.data.table import DATASETS
 from gradcli.dataclass import dataclass
@@ -27,7 +27,7 @@ HARMLESS = (FREE - {"train.epochs", "train.steps", "train.reduce"}) | {
 
 
 @dataclass(frozen=True)
-class Value:
+class ComparedValue:
     """A value of a config; `origin` says in words where it comes from, "" where nobody wrote it."""
 
     value: Any
@@ -39,7 +39,7 @@ class Value:
 
 
 @dataclass(frozen=True)
-class Difference:
+class ConfigDifference:
     """A key whose values differ; None where a config lacks it.
 
     Attributes:
@@ -47,12 +47,12 @@ class Difference:
     """
 
     key: str
-    base: Value | None
-    candidate: Value | None
+    base: ComparedValue | None
+    candidate: ComparedValue | None
     may_matter: bool
 
 
-class Settings:
+class RunConfig:
     """The config that a run has by now, and the origins of its values."""
 
     def __init__(self, run: RunFiles) -> None:
@@ -66,7 +66,7 @@ class Settings:
             self.values = {}
 
     def _read(self, run: RunFiles) -> dict[str, Any]:
-        file, report = str(run.path / "resolved.yaml"), Report(RUN_VALUES)
+        file, report = str(run.path / "resolved.yaml"), ErrorReport(RUN_VALUES)
         values = read_yaml(run.resolved_text, file, report).plain()
         if report.errors:
             raise report.errors[0]
@@ -76,16 +76,16 @@ class Settings:
         self._forks = {key: fork.step for fork in changes for key in fork.keys}
         return forks.with_forks(old_runs.upgrade(values, old_runs.format_of(run.path)), changes)
 
-    def at(self, key: str, value: Any) -> Value:
+    def at(self, key: str, value: Any) -> ComparedValue:
         """A value with its origin."""
         for fork, step in self._forks.items():
             if key == fork or key.startswith(f"{fork}."):
-                return Value(value, f"a fork at step {step}")
+                return ComparedValue(value, f"a fork at step {step}")
         origin = self._origins.get(key)
         if not isinstance(origin, dict):
-            return Value(value)
+            return ComparedValue(value)
         words = origin.get("place") or origin.get("origin")
-        return Value(value, words if isinstance(words, str) else "")
+        return ComparedValue(value, words if isinstance(words, str) else "")
 
     @property
     def places(self) -> frozenset[str]:
@@ -101,17 +101,17 @@ def _by_key(values: object) -> Mapping[str, Any]:
     return values if isinstance(values, dict) else {}
 
 
-def differences(base: Settings, candidate: Settings, same_data: bool) -> list[Difference]:
+def differences(base: RunConfig, candidate: RunConfig, same_data: bool) -> list[ConfigDifference]:
     """The keys whose values differ, in the order of the base's config.
 
     With `same_data`, the place of the data does not matter.
     """
     harmless = HARMLESS | (base.places & candidate.places if same_data else frozenset())
     result = []
-    for ours, theirs in _pairs(Leaf("", base.values), Leaf("", candidate.values)):
+    for ours, theirs in _pairs(ConfigLeaf("", base.values), ConfigLeaf("", candidate.values)):
         key = (ours or theirs or _NOTHING).key
         result.append(
-            Difference(
+            ConfigDifference(
                 key,
                 base.at(ours.key, ours.value) if ours else None,
                 candidate.at(theirs.key, theirs.value) if theirs else None,
@@ -122,22 +122,22 @@ def differences(base: Settings, candidate: Settings, same_data: bool) -> list[Di
 
 
 @dataclass(frozen=True)
-class Leaf:
+class ConfigLeaf:
     """A value at a path of a config."""
 
     key: str
     value: Any
 
-    def inner(self, key: object) -> Leaf:
+    def inner(self, key: object) -> ConfigLeaf:
         """What a map or a list has inside."""
-        return Leaf(f"{self.key}.{key}" if self.key else str(key), self.value[key])
+        return ConfigLeaf(f"{self.key}.{key}" if self.key else str(key), self.value[key])
 
 
-_NOTHING = Leaf("", None)
-Pair = tuple[Leaf | None, Leaf | None]
+_NOTHING = ConfigLeaf("", None)
+Pair = tuple[ConfigLeaf | None, ConfigLeaf | None]
 
 
-def _pairs(ours: Leaf, theirs: Leaf) -> Iterator[Pair]:
+def _pairs(ours: ConfigLeaf, theirs: ConfigLeaf) -> Iterator[Pair]:
     """The leaves that differ; one that only one of them has stands alone."""
     if isinstance(ours.value, dict) and isinstance(theirs.value, dict):
         for key in {**ours.value, **theirs.value}:
@@ -153,7 +153,7 @@ def _pairs(ours: Leaf, theirs: Leaf) -> Iterator[Pair]:
         yield ours, theirs
 
 
-def _pairs_of_lists(ours: Leaf, theirs: Leaf) -> Iterator[Pair]:
+def _pairs_of_lists(ours: ConfigLeaf, theirs: ConfigLeaf) -> Iterator[Pair]:
     """Pair the items of two lists; an inserted layer is one difference."""
     before, behind = ([json.dumps(item) for item in leaf.value] for leaf in (ours, theirs))
     matcher = SequenceMatcher(None, before, behind, autojunk=False)

@@ -11,7 +11,7 @@ from gradcli.report.run_files import RunFiles
 STEP, EVALUATION = 0, 1
 
 
-class Entry(NamedTuple):
+class RecordFigures(NamedTuple):
     """The figures of a record: at which step, and whether of a step or of an evaluation."""
 
     step: int
@@ -66,7 +66,9 @@ def losses(base: RunFiles, candidate: RunFiles) -> Losses:
     return Losses(steps, evaluations, same_until, first.get(STEP), first.get(EVALUATION))
 
 
-def _in_common(ours: Iterator[Entry], theirs: Iterator[Entry]) -> Iterator[tuple[Entry, Entry]]:
+def _in_common(
+    ours: Iterator[RecordFigures], theirs: Iterator[RecordFigures]
+) -> Iterator[tuple[RecordFigures, RecordFigures]]:
     """The entries of both logs with the same step and kind."""
     first, second = next(ours, None), next(theirs, None)
     while first is not None and second is not None:
@@ -79,7 +81,7 @@ def _in_common(ours: Iterator[Entry], theirs: Iterator[Entry]) -> Iterator[tuple
             second = next(theirs, None)
 
 
-def _entries(run: RunFiles) -> Iterator[Entry]:
+def _entries(run: RunFiles) -> Iterator[RecordFigures]:
     """Steps and evaluations in their order; what a damaged log has out of order is left out."""
     before = (-1, STEP)
     for record in run.records():
@@ -88,7 +90,7 @@ def _entries(run: RunFiles) -> Iterator[Entry]:
         if kind is None or type(step) is not int or (step, kind) <= before:
             continue
         before = (step, kind)
-        yield Entry(step, kind, _figures(record, kind))
+        yield RecordFigures(step, kind, _figures(record, kind))
 
 
 def _figures(record: Mapping[str, Any], kind: int) -> dict[str, float | str]:
@@ -105,7 +107,7 @@ def _figures(record: Mapping[str, Any], kind: int) -> dict[str, float | str]:
     return figures
 
 
-def _unequal(ours: Entry, theirs: Entry) -> Unequal | None:
+def _unequal(ours: RecordFigures, theirs: RecordFigures) -> Unequal | None:
     for key, value in ours.figures.items():
         if key in theirs.figures and repr(value) != repr(theirs.figures[key]):  # -0.0 is not 0.0
             return Unequal(ours.step, key, value, theirs.figures[key])

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from gradcli.dataclass import dataclass
 from gradcli.report.charts import BETWEEN, LOGARITHMIC, ROWS, TITLES, WIDE
-from gradcli.report.comparison import Comparison, Pair, unequal_evaluation, verdict
+from gradcli.report.comparison import Comparison, RunPair, unequal_evaluation, verdict
 from gradcli.report.document import document
 from gradcli.report.fields import count, duration, figure, size
 from gradcli.report.log_curves import OF_STEPS, LogCurves, log_curves
@@ -107,7 +107,7 @@ def comparison_page(comparison: Comparison) -> str:
     return document("compare.html.j2", facts, drawing, styles=["templates/compare.css"])
 
 
-def _words(pair: Pair) -> dict[str, Any]:
+def _words(pair: RunPair) -> dict[str, Any]:
     """Describe a pair in words."""
     return {
         "label": pair.candidate.label,

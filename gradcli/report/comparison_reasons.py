@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from gradcli.dataclass import dataclass
-from gradcli.report.comparison_config import Difference
+from gradcli.report.comparison_config import ConfigDifference
 from gradcli.report.run_files import RunFiles
 
 LONGEST, DIGITS = 80, 12  # letters of a value, and of a hash
@@ -36,7 +36,9 @@ class Reason:
         return f"{self.kind}: {what}{self.base or 'nothing'}, then {self.candidate or 'nothing'}"
 
 
-def reasons(base: RunFiles, candidate: RunFiles, config: Iterable[Difference]) -> list[Reason]:
+def reasons(
+    base: RunFiles, candidate: RunFiles, config: Iterable[ConfigDifference]
+) -> list[Reason]:
     """Every recorded difference that can change bits; the number of threads cannot."""
     manifests = base.manifest, candidate.manifest
     return [
@@ -47,7 +49,7 @@ def reasons(base: RunFiles, candidate: RunFiles, config: Iterable[Difference]) -
     ] or [*_of_changed_files(*manifests)]
 
 
-def _of_config(config: Iterable[Difference]) -> Iterator[Reason]:
+def _of_config(config: Iterable[ConfigDifference]) -> Iterator[Reason]:
     for difference in config:
         if difference.may_matter:
             sides = (

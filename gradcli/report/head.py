@@ -21,7 +21,7 @@ STATES = {
 MOST_TILES = 12
 
 
-class Tile(NamedTuple):
+class FigureTile(NamedTuple):
     """A figure in large letters, what it is, and what it is to be compared with."""
 
     value: str
@@ -108,7 +108,7 @@ def _way_on(run: RunFiles, state: str) -> str:
     return f"gradcli resume {shlex.quote(str(run.path))}"
 
 
-def _tiles(run: RunFiles) -> list[Tile]:
+def _tiles(run: RunFiles) -> list[FigureTile]:
     status = run.status
     metrics = mapping(status.get("metrics"))
     words = mapping(metrics.get("nonfinite"))
@@ -116,20 +116,20 @@ def _tiles(run: RunFiles) -> list[Tile]:
     names = [name for name in metrics if name != "nonfinite"]
     names.sort(key=lambda name: (not name.startswith("test."), not name.startswith("val.")))
     tiles = [
-        Tile(
+        FigureTile(
             figure(words.get(name, "not finite" if metrics[name] is None else metrics[name])),
             name,
             f"baseline {figure(baseline[name])}" if name in baseline else "",
         )
         for name in names[: MOST_TILES - 3]
     ]
-    tiles.append(Tile(count(status.get("step")), "steps", duration(status.get("seconds"))))
+    tiles.append(FigureTile(count(status.get("step")), "steps", duration(status.get("seconds"))))
     if whole(run.plan.get("total")) is not None:
-        tiles.append(Tile(count(run.plan["total"]), "parameters"))
+        tiles.append(FigureTile(count(run.plan["total"]), "parameters"))
     memory = mapping(mapping(run.plan.get("memory")).get("train"))
     if memory:
         tiles.append(
-            Tile(
+            FigureTile(
                 size(memory.get("then")),
                 "memory of a step",
                 f"{size(memory.get('learning'))} while it is learnt",
@@ -138,24 +138,26 @@ def _tiles(run: RunFiles) -> list[Tile]:
     return tiles
 
 
-class Expectation(NamedTuple):
+class ExpectationOutcome(NamedTuple):
     """A line of `expect:`, and whether the figures meet it; None where none were due."""
 
     sentence: str
     success: bool | None
 
 
-def _expectations(status: dict[str, Any], state: str, expect: dict[str, Any]) -> list[Expectation]:
+def _expectations(
+    status: dict[str, Any], state: str, expect: dict[str, Any]
+) -> list[ExpectationOutcome]:
     failures = [text(item) for item in items(status.get("missed"))]
     metrics = mapping(status.get("metrics"))
-    lines = [Expectation(failure, success=False) for failure in failures]
+    lines = [ExpectationOutcome(failure, success=False) for failure in failures]
     for name, bound in list(expect.items())[:50]:
         sentence = f"expected {text(name)} {text(bound)}"
         if any(failure.startswith(sentence + ",") for failure in failures):
             continue
         due = state == "finished" and "missed" in status
         outcome = f", got {figure(metrics.get(name))}" if due else ", not due before the end"
-        lines.append(Expectation(sentence + outcome, success=True if due else None))
+        lines.append(ExpectationOutcome(sentence + outcome, success=True if due else None))
     return lines
 
 

@@ -14,7 +14,7 @@ from gradcli.report.head import blank, head
 from gradcli.report.log_curves import LogCurves, log_curves
 from gradcli.report.model import model
 from gradcli.report.run_files import RunFiles
-from gradcli.report.settings import Settings, settings
+from gradcli.report.settings import SettingsTable, settings
 from gradcli.report.times import LayerTime
 from gradcli.report.values import Scatter, scatters
 from gradcli.report.worst import worst
@@ -33,7 +33,7 @@ def page(run: RunFiles, live: str = "", times: Sequence[LayerTime] = ()) -> str:
     """
     parts = _Parts(run)
     curves = parts.make("log.jsonl", lambda: log_curves(run), LogCurves())
-    values = parts.make("resolved.yaml", lambda: settings(run), Settings())
+    values = parts.make("resolved.yaml", lambda: settings(run), SettingsTable())
     best = best_and_last(run.path)[0]
     no_charts: list[Chart] = []
     no_rows: list[tuple[str, str]] = []

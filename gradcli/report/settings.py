@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import field
 from typing import Any, NamedTuple
 
-from gradcli.config.node import Report
+from gradcli.config.node import ErrorReport
 from gradcli.config.reader import read_yaml
 from gradcli.dataclass import dataclass
 from gradcli.errors import GradcliError
@@ -17,7 +17,7 @@ from gradcli.report.run_files import RunFiles
 MOST_VALUES = 1000
 
 
-class Value(NamedTuple):
+class Setting(NamedTuple):
     """A value of the config by its dotted key."""
 
     key: str
@@ -39,7 +39,7 @@ class Value(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Settings:
+class SettingsTable:
     """The config as it ran.
 
     Attributes:
@@ -48,29 +48,29 @@ class Settings:
         expect: what stands under `expect`.
     """
 
-    sections: dict[str, list[Value]] = field(default_factory=dict)
+    sections: dict[str, list[Setting]] = field(default_factory=dict)
     has_origins: bool = False
     expect: dict[str, Any] = field(default_factory=dict)
 
 
-def settings(run: RunFiles) -> Settings:
+def settings(run: RunFiles) -> SettingsTable:
     """The values of resolved.yaml, with their origins if the run recorded them."""
     config = _read_resolved(run)
     origins = mapping(run.origins.get("values"))
     values = _with_origins(origins) if origins else _leaves(config)
-    sections: dict[str, list[Value]] = {}
+    sections: dict[str, list[Setting]] = {}
     for number, value in enumerate(values):
         if number >= MOST_VALUES:
             break
         section, dot, _ = value.key.partition(".")
         sections.setdefault(section if dot else "run", []).append(value)
-    return Settings(sections, bool(origins), mapping(config.get("expect")))
+    return SettingsTable(sections, bool(origins), mapping(config.get("expect")))
 
 
-def _with_origins(origins: dict[str, Any]) -> Iterator[Value]:
+def _with_origins(origins: dict[str, Any]) -> Iterator[Setting]:
     for key, entry in origins.items():
         fields = mapping(entry)
-        yield Value(
+        yield Setting(
             text(key),
             _words(fields.get("value")),
             text(fields.get("origin")),
@@ -78,7 +78,7 @@ def _with_origins(origins: dict[str, Any]) -> Iterator[Value]:
         )
 
 
-def _leaves(value: object, key: str = "") -> Iterator[Value]:
+def _leaves(value: object, key: str = "") -> Iterator[Setting]:
     if isinstance(value, dict) and value:
         for name, inner in value.items():
             yield from _leaves(inner, f"{key}.{name}" if key else str(name))
@@ -86,7 +86,7 @@ def _leaves(value: object, key: str = "") -> Iterator[Value]:
         for place, inner in enumerate(value):
             yield from _leaves(inner, f"{key}.{place}")
     else:
-        yield Value(text(key), _words(value), "", "")
+        yield Setting(text(key), _words(value), "", "")
 
 
 def _words(value: object) -> str:
@@ -96,7 +96,7 @@ def _words(value: object) -> str:
 
 def _read_resolved(run: RunFiles) -> dict[str, Any]:
     try:
-        return mapping(read_yaml(run.resolved_text, "resolved.yaml", Report()).plain())
+        return mapping(read_yaml(run.resolved_text, "resolved.yaml", ErrorReport()).plain())
     except GradcliError as error:
         run.note("resolved.yaml", f"resolved.yaml is damaged: {error.message}")
         return {}

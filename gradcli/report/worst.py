@@ -8,7 +8,7 @@ from typing import Any
 from gradcli.dataclass import dataclass
 from gradcli.report.classes import class_name
 from gradcli.report.fields import count, figure, items, mapping, percent, text
-from gradcli.report.pictures import Picture, pictures
+from gradcli.report.page_images import PageImage, page_images
 from gradcli.report.run_files import number
 from gradcli.train.safetensors_file import RawTensor
 
@@ -18,7 +18,7 @@ SHORT = 60  # letters of a cell
 
 
 @dataclass(frozen=True)
-class Sample:
+class WorstSample:
     """One sample: which one, how wrong, truth and guess, and what it looks like."""
 
     index: str
@@ -27,7 +27,7 @@ class Sample:
     guess: str
     certainty: str
     wrong: bool
-    pictures: Sequence[tuple[str, Picture]]
+    images: Sequence[tuple[str, PageImage]]
     row: Sequence[str]
 
 
@@ -35,9 +35,9 @@ class Sample:
 class Worst:
     """The most wrong samples, most wrong first; `columns` name the cells of their rows."""
 
-    samples: Sequence[Sample]
+    samples: Sequence[WorstSample]
     columns: Sequence[str]
-    pictures: bool
+    images: bool
 
 
 def worst(evaluation: Mapping[str, Any], tensors: Mapping[str, RawTensor]) -> Worst | None:
@@ -47,36 +47,36 @@ def worst(evaluation: Mapping[str, Any], tensors: Mapping[str, RawTensor]) -> Wo
         return None
     columns = [text(name) for name in items(evaluation.get("columns"))[:COLUMNS]]
     task = evaluation.get("task")
-    images = _pictures(evaluation, tensors, task)
+    images = _images(evaluation, tensors, task)
     samples = []
-    for place, entry in enumerate(entries):
+    for position, entry in enumerate(entries):
         row = mapping(entry.get("row"))
         certainty = number(entry.get("certainty"))
         truth, guess = (_answer(evaluation, task, entry.get(key)) for key in ("truth", "guess"))
         samples.append(
-            Sample(
+            WorstSample(
                 index=count(entry.get("index")),
                 loss=figure(entry.get("loss")),
                 truth=truth,
                 guess=guess,
                 certainty="" if certainty is None else percent(certainty),
                 wrong=truth != guess,
-                pictures=[(name, rows[place]) for name, rows in images if place < len(rows)],
+                images=[(name, rows[position]) for name, rows in images if position < len(rows)],
                 row=[_cell(row.get(name)) for name in columns] if row else [],
             )
         )
-    return Worst(samples, columns, any(sample.pictures for sample in samples))
+    return Worst(samples, columns, any(sample.images for sample in samples))
 
 
-def _pictures(
+def _images(
     evaluation: Mapping[str, Any], tensors: Mapping[str, RawTensor], task: object
-) -> list[tuple[str, list[Picture]]]:
+) -> list[tuple[str, list[PageImage]]]:
     images = []
     if evaluation.get("pictures") is True:
-        images.append(("input", pictures(tensors, "worst_inputs")))
+        images.append(("input", page_images(tensors, "worst_inputs")))
     if task == "images":
-        images.append(("output", pictures(tensors, "worst_outputs")))
-        images.append(("target", pictures(tensors, "worst_targets")))
+        images.append(("output", page_images(tensors, "worst_outputs")))
+        images.append(("target", page_images(tensors, "worst_targets")))
     return [(name, rows) for name, rows in images if rows]
 
 

@@ -16,7 +16,7 @@ SHORT = 60  # characters of a name in a comment
 
 
 @dataclass(frozen=True)
-class Draft:
+class ConfigDraft:
     """What a config says.
 
     Attributes:

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import Any, Literal
 
-from gradcli.config.layer import Layer
+from gradcli.config.layer import LayerSpec
 from gradcli.config.schema import schema_of
 from gradcli.config.sections import plain_value
 from gradcli.dataclass import dataclass
@@ -48,8 +48,8 @@ _LAYER_KEYS: dict[str, Any] = {
 }
 _ONE_OF: dict[str, tuple[str, ...]] = {"upsample": ("scale",)}  # keys of which one is needed
 _BY_LAYER: dict[str, dict[str, Any]] = {
-    "groupnorm": {"groups": 2},
-    "concat": {"branches": [[{"conv": {"out": 8, "kernel": 1}}], [{"maxpool": {"kernel": 1}}]]},
+    "group_norm": {"groups": 2},
+    "concat": {"branches": [[{"conv": {"out": 8, "kernel": 1}}], [{"max_pool": {"kernel": 1}}]]},
     "repeat": {"layers": [{"linear": 28}, "relu"]},
     "residual": {"layers": [{"linear": 28}, "relu"]},
 }
@@ -177,8 +177,8 @@ def of_layer(name: str) -> Example:
     )
     values = {**_LAYER_KEYS, **_BY_LAYER.get(name, {})}
     entries = ", ".join(f"{key}: {inline(values[key])}" for key in keys)
-    form = next(iter(row.forms)) if isinstance(row, Layer) else "anything"
-    form = "images" if name == "groupnorm" else form
+    form = next(iter(row.forms)) if isinstance(row, LayerSpec) else "anything"
+    form = "images" if name == "group_norm" else form
     form = "lines" if name in ("repeat", "residual", "transformer", "attention") else form
     before, behind = _AROUND[form]
     layers = [*before, f"{name}: {{{entries}}}" if entries else name, *behind]
@@ -229,10 +229,10 @@ def _of_metric(name: str) -> Example:
 
 def _of_loss(name: str) -> Example:
     if name in ("cross_entropy", "nll"):
-        end = ", logsoftmax" if name == "nll" else ""
+        end = ", log_softmax" if name == "nll" else ""
         return Example(f"model: [flatten, linear: $data.classes{end}]\nloss: {name}")
     if name in ("bce", "bce_with_logits", "kl"):
-        end = {"bce": ", sigmoid", "kl": ", logsoftmax"}.get(name, "")
+        end = {"bce": ", sigmoid", "kl": ", log_softmax"}.get(name, "")
         model = f"model: [flatten, linear: 784{end}, reshape: [1, 28, 28]]"
         return Example(f"data: {{name: mnist, target: input}}\n{model}\nloss: {name}", "itself")
     return Example(f"loss: {name}", "itself")

@@ -8,13 +8,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from gradcli.data.decode import picture_of, require_pillow
-from gradcli.data.files import read, shown
-from gradcli.data.folder import class_folders, pictures
+from gradcli.data.decode import decode_image, require_pillow
+from gradcli.data.files import path_text, read
+from gradcli.data.folder import class_folders, list_images
+from gradcli.data.image_formats import FORMATS
 from gradcli.data.modes import GRAYS
-from gradcli.data.picture_formats import FORMATS
 from gradcli.errors import DataError
-from gradcli.starter.draft import Bare, Draft, split_of
+from gradcli.starter.draft import Bare, ConfigDraft, split_of
 from gradcli.wording import quantity
 
 LOOKED_AT = 50  # pictures, for their size and colour
@@ -23,7 +23,7 @@ SIZES = (64, 48, 32, 28, 16)
 STEPS = 400  # of a training, about
 
 
-def draft_of_folder(folder: Path, config_path: str, name: str) -> Draft:
+def draft_of_folder(folder: Path, config_path: str, name: str) -> ConfigDraft:
     """The config for the pictures in `folder`, written in it as `config_path`.
 
     Raises:
@@ -31,18 +31,18 @@ def draft_of_folder(folder: Path, config_path: str, name: str) -> Draft:
     """
     require_pillow()
     folders = class_folders(folder)
-    files = pictures(folders, tuple(folders))
+    files = list_images(folders, tuple(folders))
     count = len(files.paths)
     if len(folders) < 2:
-        only = shown(next(iter(folders)))
+        only = path_text(next(iter(folders)))
         raise DataError(
-            f"{shown(folder)} has one folder, '{only}'; each class is a folder of pictures, and "
-            "two are needed to tell apart",
+            f"{path_text(folder)} has one folder, '{only}'; each class is a folder of pictures, "
+            "and two are needed to tell apart",
             code="E305",
         )
     if count < FEWEST:
         raise DataError(
-            f"{shown(folder)} holds {quantity(count, 'picture')}; a model needs {FEWEST} or "
+            f"{path_text(folder)} holds {quantity(count, 'picture')}; a model needs {FEWEST} or "
             "more to learn from some and be measured on others",
             code="E305",
         )
@@ -54,7 +54,7 @@ def draft_of_folder(folder: Path, config_path: str, name: str) -> Draft:
     epochs = min(max(round(STEPS * batch / count), 5), 40)
     kind = "gray picture" if gray else "picture"
     about = f"{quantity(count, kind)} of {quantity(len(folders), 'class')}."
-    return Draft(
+    return ConfigDraft(
         name,
         (about,),
         data,
@@ -73,7 +73,7 @@ def _look(paths: Sequence[Path]) -> tuple[int, bool]:
     shorter, gray = [], True
     for path in paths:
         data = read(path)
-        picture_of(data, 1, "gray", shown(path))  # raises where it is no picture
+        decode_image(data, 1, "gray", path_text(path))  # raises where it is no picture
         with Image.open(io.BytesIO(data), formats=FORMATS) as image:
             shorter.append(min(image.size))
             gray = gray and image.mode in GRAYS
@@ -84,5 +84,5 @@ def _layers(size: int) -> tuple[str, ...]:
     """Convolutions and pools until some 7 pixels are left."""
     layers: list[str] = []
     for channels in (16, 32, 64)[: 3 if size >= 48 else 2]:
-        layers += [f"conv: {{out: {channels}, kernel: 3, padding: 1}}", "relu", "maxpool: 2"]
+        layers += [f"conv: {{out: {channels}, kernel: 3, padding: 1}}", "relu", "max_pool: 2"]
     return (*layers, "flatten", "linear: {out: $data.classes, name: head}")

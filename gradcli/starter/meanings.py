@@ -15,7 +15,7 @@ from gradcli.config.schedules import SCHEDULES
 from gradcli.config.schema import Schema, schema_of
 from gradcli.config.sections import Pretrained, top
 from gradcli.data import DATASETS
-from gradcli.train.job import Settings
+from gradcli.train.job import TrainSettings
 from gradcli.train.metrics import METRICS
 
 Table = Mapping[str, Callable[..., Any]]
@@ -28,7 +28,7 @@ CHOICES: dict[str, Table] = {
     "schedule": SCHEDULES,
 }
 FIXED: dict[str, Callable[..., Any]] = {
-    "train": Settings,
+    "train": TrainSettings,
     "pretrained": Pretrained,
     "lora": Lora,
 }

@@ -6,11 +6,11 @@ from codecs import getincrementaldecoder
 from pathlib import Path
 from typing import Any
 
-from gradcli.data.files import shown
+from gradcli.data.files import path_text
 from gradcli.data.foreign import kind_of
 from gradcli.data.tabular.pieces import pieces_of
 from gradcli.errors import DataError
-from gradcli.starter.draft import Bare, Draft
+from gradcli.starter.draft import Bare, ConfigDraft
 from gradcli.wording import quantity
 
 FEWEST = 200  # characters
@@ -18,13 +18,13 @@ MOST_VAL_TOKENS = 250_000  # more of them take longer, and tell little more abou
 SHARES = (10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)  # percents that are measured on
 
 
-def draft_of_text(path: Path, config_path: str, name: str) -> Draft:
+def draft_of_text(path: Path, config_path: str, name: str) -> ConfigDraft:
     """The config for a text in `path`, written in it as `config_path`.
 
     Raises:
         DataError: it is no text, or too short.
     """
-    source = shown(path)
+    source = path_text(path)
     length, unit = _length(path)
     long = quantity(length, unit.removesuffix("s"), form=",")
     if length < FEWEST:
@@ -45,7 +45,7 @@ def draft_of_text(path: Path, config_path: str, name: str) -> Draft:
     )
     data["split"] = {"train": Bare(f"{100 - share:g}%"), "val": Bare(f"{share:g}%")}
     what = "character" if unit == "characters" else "byte (this is no UTF-8)"
-    return Draft(
+    return ConfigDraft(
         name,
         (f"A text of {long}: each next {what} is predicted.",),
         data,
@@ -53,7 +53,7 @@ def draft_of_text(path: Path, config_path: str, name: str) -> Draft:
             "embed: {dim: 64, std: 0.02, name: tokens}",
             "transformer: {heads: 4, rotary: true}",
             "transformer: {heads: 4, rotary: true}",
-            "layernorm",
+            "layer_norm",
             "linear: {out: $data.vocab, bias: false, tied: tokens}",
         ),
         "cross_entropy",
@@ -78,7 +78,7 @@ def _length(path: Path) -> tuple[int, str]:
         kind = None if size else kind_of(piece[:64])
         kind = kind or ("a binary file" if b"\0" in piece else None)
         if kind is not None:
-            raise DataError(f"{shown(path)}: this is {kind}, not a text", code="E304")
+            raise DataError(f"{path_text(path)}: this is {kind}, not a text", code="E304")
         size += len(piece)
         try:
             characters += len(decoder.decode(piece)) if utf8 else 0

@@ -7,9 +7,9 @@ from typing import Any
 
 from gradcli.config.published_model import checked_tokenizer, end_of, layers_of
 from gradcli.data.bpe.documents import documents
-from gradcli.data.files import regular_size, shown
+from gradcli.data.files import path_text, regular_size
 from gradcli.errors import ConfigError, DataError
-from gradcli.starter.draft import Bare, Draft
+from gradcli.starter.draft import Bare, ConfigDraft
 from gradcli.starter.prose import MOST_VAL_TOKENS, SHARES
 from gradcli.train.published.shape import shape_in
 from gradcli.wording import quantity
@@ -20,7 +20,7 @@ _LOOKED_AT = 1 << 16  # characters, by which the length of a text in tokens is j
 
 def draft_of_model(
     folder: Path, config_path: str, name: str, text: tuple[Path, str] | None
-) -> Draft:
+) -> ConfigDraft:
     """The config that trains the model in `folder`, written `config_path`, on a text and its name.
 
     Raises:
@@ -43,7 +43,7 @@ def draft_of_model(
     context = next((size for size in CONTEXTS if size <= most), 0)
     if not context:
         what = f"a text of {quantity(length, 'token')}; a model needs 200 or more to learn from"
-        raise DataError(f"{shown(path)}: {what}", code="E305")
+        raise DataError(f"{path_text(path)}: {what}", code="E305")
     share = next(
         (percent for percent in SHARES if length * percent / 100 <= MOST_VAL_TOKENS), SHARES[-1]
     )
@@ -56,7 +56,7 @@ def draft_of_model(
         "context": context,
         "split": {"train": Bare(f"{100 - share:g}%"), "val": Bare(f"{share:g}%")},
     }
-    return Draft(
+    return ConfigDraft(
         name,
         (
             f"The model in {config_path} goes on learning, from a text of about "

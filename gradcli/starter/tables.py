@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gradcli.data.column_kinds import ColumnKind, is_of_classes, kind_in
-from gradcli.data.files import load, shown
+from gradcli.data.files import load, path_text
 from gradcli.data.foreign import kind_of_text
 from gradcli.data.prepared.cache import small
 from gradcli.data.tabular.collected import GAP, Gaps, TypedTable, collect
@@ -20,8 +20,8 @@ from gradcli.data.tabular.reader import WithoutHeaderRow
 from gradcli.dataclass import dataclass
 from gradcli.errors import DataError
 from gradcli.registry import did_you_mean
-from gradcli.starter.draft import Bare, Draft, brief, split_of
-from gradcli.wording import listed, quantity
+from gradcli.starter.draft import Bare, ConfigDraft, brief, split_of
+from gradcli.wording import join_words, quantity
 
 # Names that say what a column is for, the clearest first; else the last column is the target.
 TARGETS = ("target", "label", "class", "outcome", "species", "y")
@@ -30,7 +30,7 @@ STEPS = 1500  # of a training, about
 MOST_NAMES = 12  # of columns, in a remark
 
 
-def draft_of_table(path: Path, config_path: str, name: str, target: str | None) -> Draft:
+def draft_of_table(path: Path, config_path: str, name: str, target: str | None) -> ConfigDraft:
     """The config for a table in `path`, written in it as `config_path`.
 
     Raises:
@@ -51,7 +51,7 @@ def read_table(path: Path) -> tuple[TypedTable, str | None]:
 
     The delimiter is the one that splits the header into most cells.
     """
-    source, start = shown(path), next(pieces_of(path), b"")
+    source, start = path_text(path), next(pieces_of(path), b"")
     kind = kind_of_text(start[:64])
     if kind is not None:
         raise DataError(f"{source}: this is {kind}, not a table; save it as CSV", code="E304")
@@ -107,7 +107,7 @@ class _Sorted:
             )
         return cls(table, target, inputs, unused, drop=target.gaps > 0)
 
-    def draft(self, config_path: str, name: str, delimiter: str | None) -> Draft:
+    def draft(self, config_path: str, name: str, delimiter: str | None) -> ConfigDraft:
         rows = self.table.count
         classes = is_of_classes(self.target, rows - self.target.gaps)
         kind = "table" if delimiter is None else "csv"
@@ -125,7 +125,7 @@ class _Sorted:
         batch, epochs = _lengths(rows)
         # A few rows are equally well told apart at many steps.
         best = "val.loss" if rows < 4000 else "val.accuracy"
-        return Draft(
+        return ConfigDraft(
             name,
             (
                 self._about(classes),
@@ -166,10 +166,10 @@ def _other_way(classes: bool) -> str:
 def _target(table: TypedTable, once: Sequence[str], target_name: str | None) -> str:
     if target_name is not None:
         if target_name not in once:
-            hint = did_you_mean(target_name, once, f"columns: {shown(listed(once))}")
+            hint = did_you_mean(target_name, once, f"columns: {path_text(join_words(once))}")
             what = "appears twice" if target_name in table.header else "is not there"
             raise DataError(
-                f"{table.source}: the column '{shown(target_name)}' {what}; {shown(hint)}",
+                f"{table.source}: the column '{path_text(target_name)}' {what}; {path_text(hint)}",
                 code="E304",
             )
         return target_name

@@ -9,7 +9,7 @@ from pathlib import Path
 from gradcli.config import Config, load
 from gradcli.config.json_schema import json_schema
 from gradcli.errors import ConfigError, DataError, ErrorGroup
-from gradcli.starter.draft import Draft
+from gradcli.starter.draft import ConfigDraft
 from gradcli.starter.images import draft_of_folder
 from gradcli.starter.prose import draft_of_text
 from gradcli.starter.published import draft_of_model
@@ -23,7 +23,7 @@ _PACKED = (".gz", ".zst")
 TEXTS = (".txt", ".md", ".text")
 
 
-def draft(source: Path, folder: Path, target: str | None, text: Path | None = None) -> Draft:
+def draft(source: Path, folder: Path, target: str | None, text: Path | None = None) -> ConfigDraft:
     """The config for a user's own data, to be written in `folder`; `text` is for a published model.
 
     Raises:

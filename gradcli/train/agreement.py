@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gradcli.train.job import Job
 
 
-class Presence(NamedTuple):
+class RankMachine(NamedTuple):
     """What a rank reports about its machine.
 
     Attributes:
@@ -52,7 +52,7 @@ def meet(group: Group) -> list[str]:
     Raises:
         ConfigError: E804, a rank has another version or another kind of machine.
     """
-    present = [Presence(*fields) for fields in group.gather_values(_presence(), "the start")]
+    present = [RankMachine(*fields) for fields in group.gather_values(_presence(), "the start")]
     _check_same(group, "version", [presence.version for presence in present])
     _check_same(group, "kind of processor", [presence.machine for presence in present])
     _check_same(group, "build of the kernels", [presence.source for presence in present])
@@ -60,10 +60,10 @@ def meet(group: Group) -> list[str]:
     return [*_take_common_isa(group, present), *_cores_notes(group, present)]
 
 
-def _presence() -> Presence:
+def _presence() -> RankMachine:
     usable = cpu.usable_isas()
     cores = _cores(0)
-    return Presence(
+    return RankMachine(
         __version__,
         platform.machine().lower(),
         BUILD.source,
@@ -108,7 +108,7 @@ def _brief(value: object) -> str:
     return text if len(text) <= 64 else f"{text[:61]}..."
 
 
-def _take_common_isa(group: Group, present: Sequence[Presence]) -> Iterable[str]:
+def _take_common_isa(group: Group, present: Sequence[RankMachine]) -> Iterable[str]:
     """Choose the best instruction set that all have; yields a line if some have a better one."""
     best = [presence.isas[0] for presence in present]
     common = next(
@@ -122,7 +122,7 @@ def _take_common_isa(group: Group, present: Sequence[Presence]) -> Iterable[str]
     yield f"all ranks compute with {common}: {group.names[poor]} lacks {rich}"
 
 
-def _neighbours(group: Group, present: Sequence[Presence], rank: int) -> list[int]:
+def _neighbours(group: Group, present: Sequence[RankMachine], rank: int) -> list[int]:
     """The ranks that share cores with `rank`, itself among them."""
     cores, hosts = set(present[rank].cores), [member.host for member in group.members]
     return [
@@ -132,7 +132,7 @@ def _neighbours(group: Group, present: Sequence[Presence], rank: int) -> list[in
     ]
 
 
-def _cores_notes(group: Group, present: Sequence[Presence]) -> Iterable[str]:
+def _cores_notes(group: Group, present: Sequence[RankMachine]) -> Iterable[str]:
     """A line for each host with fewer cores than ranks, or with cores that no rank may use."""
     hosts = [member.host for member in group.members]
     for host in dict.fromkeys(hosts):

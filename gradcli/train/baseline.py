@@ -67,7 +67,7 @@ def baseline_of(
     if answer is None:
         return None
     row, text = answer
-    constant = replace(job, model=Constant(job.outputs(row)))
+    constant = replace(job, model=ConstantModel(job.outputs(row)))
     values: dict[str, float] = {}
     for name in dict.fromkeys(figure.partition(".")[0] for figure in figures):
         if name in splits:
@@ -82,7 +82,7 @@ def baseline_of(
     return Baseline(text, metrics, tuple(unbeaten))
 
 
-class Constant(nn.Module):
+class ConstantModel(nn.Module):
     """A model that gives every sample the same outputs."""
 
     def __init__(self, row: Tensor) -> None:

@@ -43,7 +43,7 @@ class Best:
 
 
 @dataclass(frozen=True)
-class Meta:
+class CheckpointMeta:
     """What a resume needs beside the tensors.
 
     Attributes:
@@ -93,7 +93,7 @@ class Meta:
 class Checkpoint:
     """A checkpoint in memory; the tensors are views into the file."""
 
-    meta: Meta
+    meta: CheckpointMeta
     tensors: dict[str, RawTensor]
 
 
@@ -108,7 +108,7 @@ def step_of(name: str) -> int | None:
     return int(match[1]) if match else None
 
 
-def write(directory: Path, meta: Meta, tensors: Mapping[str, RawTensor]) -> Path:
+def write(directory: Path, meta: CheckpointMeta, tensors: Mapping[str, RawTensor]) -> Path:
     """Write aside, read back, verify, rename; returns the path of the new checkpoint."""
     path = directory / file_name(meta.step)
     header, digest = _seal(meta, tensors)
@@ -129,20 +129,20 @@ def write(directory: Path, meta: Meta, tensors: Mapping[str, RawTensor]) -> Path
     return path
 
 
-def size_of(meta: Meta, tensors: Mapping[str, RawTensor]) -> int:
+def size_of(meta: CheckpointMeta, tensors: Mapping[str, RawTensor]) -> int:
     """The size in bytes of a checkpoint with these tensors; reads only types and shapes."""
     header = encode_header(tensors, {KEY: _dump(meta)})
     return len(header) + sum(tensor.size for tensor in tensors.values())
 
 
-def _seal(meta: Meta, tensors: Mapping[str, RawTensor]) -> tuple[bytes, str]:
+def _seal(meta: CheckpointMeta, tensors: Mapping[str, RawTensor]) -> tuple[bytes, str]:
     """The header with its digest, and the digest."""
     blank = encode_header(tensors, {KEY: _dump(meta)})
     digest = _digest([blank, *(memoryview(tensors[name].data) for name in layout(tensors))])
     return blank.replace(ZEROS.encode(), digest.encode(), 1), digest
 
 
-def _dump(meta: Meta) -> str:
+def _dump(meta: CheckpointMeta) -> str:
     """The metadata as strict JSON; the digest comes first, so that it is the first match."""
     return json.dumps({"sha256": ZEROS, **asdict(meta)}, allow_nan=False)
 
@@ -211,8 +211,8 @@ def _blank_digest(contents: Contents, path: Path) -> tuple[bytes, str]:
     return blank, match[1].decode()
 
 
-def _meta(contents: Contents, path: Path) -> Meta:
-    """The metadata as a Meta; checks the format before it reads the fields."""
+def _meta(contents: Contents, path: Path) -> CheckpointMeta:
+    """The metadata as a CheckpointMeta; checks the format before it reads the fields."""
     try:
         values = decoded(contents.metadata[KEY])
         version = values.pop("format")
@@ -242,7 +242,7 @@ TYPES: dict[str, type | tuple[type, ...]] = {
 }
 
 
-def _build_meta(values: dict[str, Any], path: Path, version: int) -> Meta:
+def _build_meta(values: dict[str, Any], path: Path, version: int) -> CheckpointMeta:
     """Check the type of every field: a right hash does not prove that gradcli wrote the file."""
     # Older checkpoints lack these.
     none: dict[str, Any] = {"schedule": {}, "origin": {}, "facts": None, "nonfinite": {}}
@@ -257,7 +257,7 @@ def _build_meta(values: dict[str, Any], path: Path, version: int) -> Meta:
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise CheckpointError(f"{path}: the metadata has no usable 'best'") from error
     facts = None if values["facts"] is None else facts_of(values["facts"], str(path))
-    return Meta(best=best, format=version, facts=facts, **fields)
+    return CheckpointMeta(best=best, format=version, facts=facts, **fields)
 
 
 def _usable(value: object, kind: type | tuple[type, ...]) -> bool:

@@ -20,7 +20,7 @@ from gradcli.train import precision
 from gradcli.train.metrics import label_rows
 
 if TYPE_CHECKING:
-    from gradcli.data import Facts, Split
+    from gradcli.data import DataSpec, Split
     from gradcli.engine import Tensor
     from gradcli.train.job import Job
 
@@ -44,7 +44,7 @@ class Sight:
         index: the samples whose outputs and targets are kept, evenly spaced over the split.
         worst: the samples with the largest losses, largest first; infinity stands for NaN.
         confusion: counts of all samples, a row for each class and a column for each guess.
-        inputs, answers, truths: those of the worst samples.
+        inputs, predictions, truths: those of the worst samples.
     """
 
     task: Task
@@ -56,18 +56,18 @@ class Sight:
     worst: list[tuple[int, float]] = field(default_factory=list)
     confusion: Tensor | None = None
     inputs: Tensor | None = None
-    answers: Tensor | None = None
+    predictions: Tensor | None = None
     truths: Tensor | None = None
 
 
-def task_of(facts: Facts) -> Task:
+def task_of(facts: DataSpec) -> Task:
     """The kind of task that such data sets."""
     if facts.input_kind == "index" and facts.target:
         return "text"
     if facts.classes is not None:
         return "classes"
-    picture = len(facts.target) == 3 and facts.target[0] in CHANNELS
-    return "images" if picture else "values"
+    image = len(facts.target) == 3 and facts.target[0] in CHANNELS
+    return "images" if image else "values"
 
 
 class CloseLook:
@@ -102,15 +102,17 @@ class CloseLook:
         self._targets: list[Tensor] = []
         self._confusion: Tensor | None = None
 
-    def of_batch(self, answers: Any, targets: Any) -> dict[str, Tensor]:
+    def of_batch(self, predictions: Any, targets: Any) -> dict[str, Tensor]:
         """The values to collect of a batch, a row for each sample; none if shapes are unusual.
 
         It is captured with the rest of the evaluation, so it must not read any number.
         """
-        shapes = getattr(answers, "shape", None), getattr(targets, "shape", None)
+        shapes = getattr(predictions, "shape", None), getattr(targets, "shape", None)
         if None in shapes or not self.sees:
             return {}
-        rows = self._of_classes(answers, targets) if self._classes else _pair(answers, targets)
+        rows = (
+            self._of_classes(predictions, targets) if self._classes else _pair(predictions, targets)
+        )
         if rows and not self._classes:
             off = rows["outputs"] - rows["targets"]
             off = off if self._scale is None else off / engine.tensor(self._scale)
@@ -121,12 +123,12 @@ class CloseLook:
                 del rows["targets"]
         return rows
 
-    def _of_classes(self, answers: Tensor, targets: Tensor) -> dict[str, Tensor]:
-        if tuple(answers.shape) != (targets.shape[0], self._classes) or targets.ndim != 1:
+    def _of_classes(self, predictions: Tensor, targets: Tensor) -> dict[str, Tensor]:
+        if tuple(predictions.shape) != (targets.shape[0], self._classes) or targets.ndim != 1:
             return {}
         if targets.dtype.is_floating_point:
             return {}
-        scores, labels = label_rows(answers, targets)
+        scores, labels = label_rows(predictions, targets)
         inside = (labels >= 0) & (labels < self._classes)
         loss = F.cross_entropy(scores, labels.clamp(0, self._classes - 1), reduction="none")
         loss = engine.where(inside, loss, UNJUDGED)
@@ -182,22 +184,22 @@ class CloseLook:
             with engine.no_grad():
                 inputs, targets = self._split.batch(indices)
                 with precision.forward(self._job.settings):
-                    answers = self._job.answers(self._job.model(inputs))
-            sight.inputs, sight.answers = inputs.to("cpu"), answers.to("cpu").float()
+                    predictions = self._job.postprocess(self._job.model(inputs))
+            sight.inputs, sight.predictions = inputs.to("cpu"), predictions.to("cpu").float()
             sight.truths = targets.to("cpu")
         return sight
 
 
-def _pair(answers: Tensor, targets: Tensor) -> dict[str, Tensor]:
+def _pair(predictions: Tensor, targets: Tensor) -> dict[str, Tensor]:
     """The values of each sample as a row; none unless outputs and targets have equal sizes."""
     size = targets.shape[0]
-    if answers.shape[0] != size or answers.numel() != targets.numel():
+    if predictions.shape[0] != size or predictions.numel() != targets.numel():
         return {}
-    outputs, truths = answers.reshape(size, -1).float(), targets.reshape(size, -1).float()
+    outputs, truths = predictions.reshape(size, -1).float(), targets.reshape(size, -1).float()
     return {"outputs": outputs, "targets": truths}
 
 
-def _deviations(facts: Facts, width: int) -> list[float] | None:
+def _deviations(facts: DataSpec, width: int) -> list[float] | None:
     """The standard deviation of each value over the training split, if known."""
     targets = getattr(facts, "targets", None)
     return list(targets.std) if targets is not None and len(targets.std) == width else None

@@ -8,21 +8,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 from gradcli.data.dataset import places
-from gradcli.data.files import shown
+from gradcli.data.files import path_text
 from gradcli.errors import CheckpointError
 from gradcli.train.changeable import marks
 from gradcli.train.checkpoint import FORMAT
 from gradcli.train.forks import Fork, with_forks
-from gradcli.train.job import Settings
+from gradcli.train.job import TrainSettings
 from gradcli.train.old_runs import data_of, unknown_data, upgrade
 
 if TYPE_CHECKING:
     from gradcli.data import LoadedData, Source
-    from gradcli.train.checkpoint import Meta
+    from gradcli.train.checkpoint import CheckpointMeta
     from gradcli.train.job import Job
 
 # How long to train and how often to evaluate or save: these change no step computed so far.
-FREE = frozenset(path for path, mark in marks(Settings, "train.") if not mark.forks)
+FREE = frozenset(path for path, mark in marks(TrainSettings, "train.") if not mark.forks)
 OUTSIDE = ("name", "expect", "gradcli")
 
 
@@ -56,13 +56,18 @@ def config_sha256(resolved: Mapping[str, object], places: Set[str] = frozenset()
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def config_of(meta: Meta, forks: Iterable[Fork] = ()) -> dict[str, Any]:
+def config_of(meta: CheckpointMeta, forks: Iterable[Fork] = ()) -> dict[str, Any]:
     """The resolved config of a checkpoint, upgraded to this version, with the run's forks."""
     return with_forks(upgrade(meta.config, meta.format), forks)
 
 
 def check_same(
-    meta: Meta, job: Job, source: str, forks: Sequence[Fork] = (), *, allow_data_change: bool
+    meta: CheckpointMeta,
+    job: Job,
+    source: str,
+    forks: Sequence[Fork] = (),
+    *,
+    allow_data_change: bool,
 ) -> list[str]:
     """Raise unless the checkpoint belongs to the job of a run with these forks.
 
@@ -126,7 +131,7 @@ def check_same_data(
     theirs = dict(data)
     ours, files = data_of(dataset, version)
     changes = [
-        f"{shown(files.get(role, role))}: sha256 was {theirs.get(role)}, is {ours.get(role)}"
+        f"{path_text(files.get(role, role))}: sha256 was {theirs.get(role)}, is {ours.get(role)}"
         for role in {**ours, **theirs}
         if theirs.get(role) != ours.get(role) and not (role in ours and _unread(role, theirs))
     ]

@@ -11,7 +11,7 @@ from gradcli.dataclass import dataclass
 from gradcli.engine import observing
 from gradcli.engine.origins import Origin, Origins, count_nonfinite, finite
 from gradcli.errors import NumericsError
-from gradcli.wording import listed, quantity, verb
+from gradcli.wording import join_words, quantity, verb
 
 if TYPE_CHECKING:
     from gradcli.engine import Tensor, nn
@@ -123,7 +123,7 @@ def _batch(step: TrainingStep, failure: NonfiniteStep) -> str:
         if not finite(tensor.array):
             rows = zip(step.samples(failure.indices).tolist(), tensor, strict=True)
             odd = [str(index) for index, row in rows if not finite(row.array)]
-            indices = listed(odd, MAX_SAMPLES)
+            indices = join_words(odd, MAX_SAMPLES)
             return (
                 f"it is in the data: the {name} of the batch have {quantity(_of(tensor), 'value')} "
                 f"that are not finite, in training samples {indices} (counted from 0)"

@@ -15,16 +15,16 @@ from typing import Any
 from gradcli.errors import CheckpointError, ConfigError, RunError
 from gradcli.train import checkpoint
 from gradcli.train.atomic import remove_stale, sync_directory, write_file, write_text
-from gradcli.train.checkpoint import Checkpoint, Meta
+from gradcli.train.checkpoint import Checkpoint, CheckpointMeta
 from gradcli.train.json_file import FORMAT, read_json
-from gradcli.train.lock import Lock
+from gradcli.train.lock import RunLock
 from gradcli.train.log import Log, strict
 from gradcli.train.log_recovery import recover as recover_log
 from gradcli.train.run_start import MOST, NAME, next_start
 from gradcli.train.safetensors_file import RawTensor
 from gradcli.train.small_file import read_small
 from gradcli.train.yaml_text import to_yaml
-from gradcli.wording import listed
+from gradcli.wording import join_words
 
 STEP = re.compile(r"[0-9]{1,12}")
 BEFORE_FORK = re.compile(rf"resolved-({STEP.pattern})\.yaml")
@@ -50,7 +50,7 @@ class RunDirectory:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.checkpoints = path / "checkpoints"
-        self._lock = Lock(path / "lock")
+        self._lock = RunLock(path / "lock")
         self._log: Log | None = None
         self._noted = False  # whether a note said that old checkpoints cannot be removed
 
@@ -164,7 +164,7 @@ class RunDirectory:
 
     def save(
         self,
-        meta: Meta,
+        meta: CheckpointMeta,
         tensors: Mapping[str, RawTensor],
         keep: int,
         note: Callable[[str], None] | None = None,
@@ -378,7 +378,7 @@ def _alternatives(directory: Path, name: str) -> tuple[str, ...]:
     steps = [str(checkpoint.step_of(file)) for file in checkpoint.names(directory) if file != name]
     if not steps:
         return ()
-    return (f"other checkpoints: --checkpoint {listed(steps, 5, ' or ')}",)
+    return (f"other checkpoints: --checkpoint {join_words(steps, 5, ' or ')}",)
 
 
 def read_status(path: Path) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from gradcli.wording import byte_size, quantity
 
 if TYPE_CHECKING:
     from gradcli.engine import Tensor
-    from gradcli.train.job import Settings
+    from gradcli.train.job import TrainSettings
 
 LEAST_KEPT = 2  # of the newest, whatever `train.keep` says
 
@@ -29,7 +29,9 @@ def outlines(tensors: Mapping[str, Tensor]) -> dict[str, RawTensor]:
     }
 
 
-def files_at_once(settings: Settings, evaluates: bool, begin: int, end: int, per_epoch: int) -> int:
+def files_at_once(
+    settings: TrainSettings, evaluates: bool, begin: int, end: int, per_epoch: int
+) -> int:
     """How many checkpoints lie on the disk at a time: the newest, the best, one being written.
 
     `begin` is the first step at which one may be saved, `end` the last.
@@ -39,7 +41,7 @@ def files_at_once(settings: Settings, evaluates: bool, begin: int, end: int, per
     return min(after + 1, _saves(settings, watches, begin, end, per_epoch))
 
 
-def _saves(settings: Settings, watches: bool, begin: int, end: int, per_epoch: int) -> int:
+def _saves(settings: TrainSettings, watches: bool, begin: int, end: int, per_epoch: int) -> int:
     """The most checkpoints that can be saved from one step to another."""
     if begin > end:
         return 0

@@ -16,7 +16,7 @@ from gradcli.train.value_origins import ValueOrigin
 from gradcli.wording import quantity
 
 if TYPE_CHECKING:
-    from gradcli.train.job import Job, Settings
+    from gradcli.train.job import Job, TrainSettings
 
 FEW = 16  # samples: of fewer, batch norm's mean and variance are rough
 _CURES = ("set train.micro_batch", "or use group norm, which looks at each sample alone")
@@ -48,7 +48,7 @@ def divide_batches(job: Job, ranks: int, note: Callable[[str], None]) -> Job:
     return job
 
 
-def with_parts(settings: Settings, samples: int, ranks: int) -> Settings:
+def with_parts(settings: TrainSettings, samples: int, ranks: int) -> TrainSettings:
     """The settings with a `micro_batch` that gives each rank a part, if none is set."""
     if ranks == 1 or settings.micro_batch is not None:
         return settings

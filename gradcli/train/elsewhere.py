@@ -7,7 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from gradcli.train.checkpoint import Checkpoint, Meta
+from gradcli.train.checkpoint import Checkpoint, CheckpointMeta
 from gradcli.train.directory import RunDirectory
 from gradcli.train.report import Result
 from gradcli.train.safetensors_file import RawTensor
@@ -53,7 +53,7 @@ class DirectoryElsewhere(RunDirectory):
 
     def save(
         self,
-        meta: Meta,
+        meta: CheckpointMeta,
         tensors: Mapping[str, RawTensor],
         keep: int,
         note: Callable[[str], None] | None = None,

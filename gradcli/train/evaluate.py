@@ -77,7 +77,7 @@ class Evaluation:
         """`{name.loss: ..., name.accuracy: ...}` over the split, or its first `limit` samples."""
         size = min(self._size, limit or self._size)
         job = self._job
-        loss, states = 0.0, States(job.metrics)
+        loss, states = 0.0, MetricStates(job.metrics)
         self.trouble = ""
         if self._look is not None:
             self._look.begin()
@@ -142,7 +142,7 @@ class Evaluation:
                 self.trouble = f"{type(error).__name__}: {error}"
 
 
-class States:
+class MetricStates:
     """The state of each metric over the batches so far."""
 
     def __init__(self, metrics: Mapping[str, Metric]) -> None:
@@ -191,12 +191,12 @@ def _states_of(
         inputs, targets = split.batch(indices)
         with precision.forward(job.settings):
             outputs = job.model(inputs)
-            answers = job.answers(outputs)
+            predictions = job.postprocess(outputs)
             metric_states = {
-                name: metric.state(answers, targets) for name, metric in job.metrics.items()
+                name: metric.state(predictions, targets) for name, metric in job.metrics.items()
             }
             loss = job.loss(outputs, targets)
-        look_values = {} if look is None else {"each": look.of_batch(answers, targets)}
+        look_values = {} if look is None else {"each": look.of_batch(predictions, targets)}
         return {"loss": loss, "states": metric_states, **look_values}
 
     return states

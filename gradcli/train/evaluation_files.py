@@ -23,7 +23,7 @@ from gradcli.train.safetensors_file import RawTensor, encode_header, layout
 from gradcli.train.state import bytes_of, dtype_name
 
 if TYPE_CHECKING:
-    from gradcli.data import Facts
+    from gradcli.data import DataSpec
     from gradcli.engine import Tensor
     from gradcli.train.directory import RunDirectory
     from gradcli.train.job import Job
@@ -105,8 +105,8 @@ def stored_tensors(job: Job, sight: Sight) -> dict[str, Tensor]:
     facts = job.dataset.facts
     with engine.device("cpu"):
         tensors["worst_inputs"] = _restored(sight.inputs, facts)
-        if sight.task == "images" and sight.answers is not None and sight.truths is not None:
-            outputs = sight.answers.reshape(sight.truths.shape)
+        if sight.task == "images" and sight.predictions is not None and sight.truths is not None:
+            outputs = sight.predictions.reshape(sight.truths.shape)
             pair = {"worst_outputs": outputs, "worst_targets": sight.truths}
             itself = facts.target == facts.input
             restored = {name: _restored(tensor, facts) for name, tensor in pair.items()}
@@ -114,7 +114,7 @@ def stored_tensors(job: Job, sight: Sight) -> dict[str, Tensor]:
     return {name: tensor.contiguous() for name, tensor in tensors.items()}
 
 
-def _restored(inputs: Tensor, facts: Facts) -> Tensor:
+def _restored(inputs: Tensor, facts: DataSpec) -> Tensor:
     """Inputs as float32, without the mean and deviation of pictures."""
     from gradcli.data.samples import by_channel
 
@@ -122,10 +122,10 @@ def _restored(inputs: Tensor, facts: Facts) -> Tensor:
     if facts.input_kind != "float" or not isinstance(facts, DataFacts):
         return x
     x = x * by_channel(facts.std, x.ndim) + by_channel(facts.mean, x.ndim)
-    return x.clamp(0.0, 1.0) if _may_be_pictures(x) else x
+    return x.clamp(0.0, 1.0) if _may_be_images(x) else x
 
 
-def _may_be_pictures(inputs: Tensor) -> bool:
+def _may_be_images(inputs: Tensor) -> bool:
     """Whether inputs can be shown as pictures of grey, colours, or colours with transparency."""
     shape = inputs.shape[1:]
     with_channels = len(shape) == 3 and shape[0] in CHANNELS
@@ -153,13 +153,13 @@ def _record(
         "classes": classes,
         "outputs": values,
         "columns": columns,
-        "pictures": inputs is not None and _may_be_pictures(inputs),
+        "pictures": inputs is not None and _may_be_images(inputs),
         **({} if sight.confusion is None else {"confusion": sight.confusion.tolist()}),
         "worst": _worst(facts, sight),
     }
 
 
-def _worst(facts: Facts, sight: Sight) -> list[dict[str, Any]]:
+def _worst(facts: DataSpec, sight: Sight) -> list[dict[str, Any]]:
     """A record for each of the worst samples: index, loss, truth and guess."""
     records: list[dict[str, Any]] = []
     for number, (index, loss) in enumerate(sight.worst):
@@ -172,9 +172,9 @@ def _worst(facts: Facts, sight: Sight) -> list[dict[str, Any]]:
 
 def _answer(sight: Sight, number: int) -> dict[str, Any]:
     nothing = {"truth": None, "guess": None, "certainty": None}
-    if sight.answers is None or sight.truths is None or sight.task == "images":
+    if sight.predictions is None or sight.truths is None or sight.task == "images":
         return nothing
-    truth, answer = sight.truths[number], sight.answers[number]
+    truth, answer = sight.truths[number], sight.predictions[number]
     if sight.task == "values":
         return {**nothing, "truth": _plain(truth), "guess": _plain(answer)}
     guess = int(answer.argmax().item())
@@ -188,7 +188,7 @@ def _plain(values: Tensor) -> float | list[float | None] | None:
     return numbers[0] if len(numbers) == 1 else numbers
 
 
-def _rows(facts: Facts, sight: Sight) -> list[dict[str, float | str | None]]:
+def _rows(facts: DataSpec, sight: Sight) -> list[dict[str, float | str | None]]:
     """Inputs that are rows of a table, by its columns; nothing of other data."""
     if sight.inputs is None or not isinstance(facts, DataFacts) or not facts.columns:
         return []

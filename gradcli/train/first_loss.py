@@ -21,7 +21,7 @@ def guess_loss(job: Job) -> float | None:
     return math.log(classes) if classes and classes > 1 else None
 
 
-def remark(job: Job, loss: float) -> str:
+def note(job: Job, loss: float) -> str:
     """A warning if the loss of a new run's first step is far above a guess; else empty."""
     guess = guess_loss(job)
     if guess is None or job.begin is not None or loss < TIMES * guess:

@@ -59,8 +59,8 @@ class Texts:
             )
         if not prompt:
             raise ConfigError(f"{key}: give at least one character to go on from")
-        if how.cache_bf16 and remark(job):
-            raise ConfigError(f"--cache-bf16: this model {remark(job)}")
+        if how.cache_bf16 and cache_note(job):
+            raise ConfigError(f"--cache-bf16: this model {cache_note(job)}")
         source = job.dataset.source
         tokens, ends = _encoded(prompt, job, key), _stop_tokens(job, how)
         _check_memory(job, how, len(tokens))
@@ -109,7 +109,7 @@ def continued(job: Job, prompt: str, how: Sampling, key: str = "--prompt") -> It
     return (piece for (piece,) in texts)
 
 
-def remark(job: Job) -> str:
+def cache_note(job: Job) -> str:
     """Why the job's model writes slowly; empty where it computes each step once."""
     reason = cache_obstacle(job.model)
     return reason and f"generates without cache: {reason}"

@@ -38,7 +38,7 @@ COMPARISONS: dict[str, Callable[[float, float], bool]] = {
 }
 
 
-class Schedule(Protocol):
+class LearningRateSchedule(Protocol):
     """A factor of the base learning rate: a function of the step, and of the schedule's state.
 
     The state depends only on evaluations, and most schedules have none.
@@ -100,7 +100,7 @@ class Ema:
 
 
 @dataclass(frozen=True)
-class Sample:
+class SampleSpec:
     """Text that a model writes after a prompt at each evaluation.
 
     Attributes:
@@ -117,7 +117,7 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Settings:
+class TrainSettings:
     """The `train:` section: how long to train, in which batches, and what to watch.
 
     The fields are the keys, with their types and meanings.
@@ -180,7 +180,7 @@ class Settings:
         Count | None, "steps between evaluations; by default after each epoch", FORKS
     ] = None
     sample: Annotated[
-        Sample | None,
+        SampleSpec | None,
         Bound("a text, or a map {prompt, tokens, temperature}"),
         "`{prompt, tokens: 100, temperature: 1}`: a text model continues the prompt by so many "
         "tokens at each evaluation (after each epoch if nothing is evaluated); the text depends "
@@ -236,7 +236,7 @@ class Settings:
 RECORDS = 400  # lines of a run's log on its steps, about
 
 
-def steps_per_epoch(settings: Settings, samples: int) -> int:
+def steps_per_epoch(settings: TrainSettings, samples: int) -> int:
     """How many batches an epoch has; an epoch without any is an error."""
     batches, rest = divmod(samples, settings.batch)
     steps = batches + (1 if rest and not settings.drop_last else 0)
@@ -253,7 +253,7 @@ def steps_per_epoch(settings: Settings, samples: int) -> int:
     return steps
 
 
-def total_steps(settings: Settings, samples: int) -> int:
+def total_steps(settings: TrainSettings, samples: int) -> int:
     """How many updates the whole training makes."""
     if settings.steps is not None:
         steps_per_epoch(settings, samples)
@@ -261,7 +261,7 @@ def total_steps(settings: Settings, samples: int) -> int:
     return (settings.epochs or 0) * steps_per_epoch(settings, samples)
 
 
-def logged_every(settings: Settings, steps: int) -> int:
+def logged_every(settings: TrainSettings, steps: int) -> int:
     """Steps between two lines of the log of a run of so many steps."""
     if settings.log_every is not None:
         return settings.log_every
@@ -293,10 +293,10 @@ class Job:
     Attributes:
         loss: the mean loss of a batch's (outputs, targets). Targets are in the units of the data;
             if the loss scales them, the model's outputs are on that scale too.
-        mass: the weight of targets in that mean; None if all samples count alike.
-        answers: turns the model's outputs into scores of the classes, or values in the units of
+        total_weight: the sum of the weights of targets in that mean; None if all count alike.
+        postprocess: turns the model's outputs into scores of the classes, or values in the units of
             the data, for metrics and predictions.
-        outputs: the inverse of `answers`.
+        outputs: the inverse of `postprocess`.
         metrics: the metrics beside the loss, by name.
         optimizer_name: the config's name, kept in checkpoints and compared on resume.
         resolved: the whole config with every default, as plain values.
@@ -316,11 +316,11 @@ class Job:
     metrics: Mapping[str, Metric]
     optimizer: optim.Optimizer
     optimizer_name: str
-    schedule: Schedule
+    schedule: LearningRateSchedule
     dataset: LoadedData
-    settings: Settings
-    mass: Callable[[Tensor], Tensor] | None = None
-    answers: Callable[[Tensor], Tensor] = as_they_are
+    settings: TrainSettings
+    total_weight: Callable[[Tensor], Tensor] | None = None
+    postprocess: Callable[[Tensor], Tensor] = as_they_are
     outputs: Callable[[Tensor], Tensor] = as_they_are
     expect: tuple[Expectation, ...] = ()
     resolved: Mapping[str, Any] = field(default_factory=dict)
@@ -337,7 +337,7 @@ class Job:
         """The same training with a model that outputs scaled targets."""
         plain = self.loss.plain if isinstance(self.loss, ScaledLoss) else self.loss
         loss = ScaledLoss(plain, scale)
-        return replace(self, loss=loss, answers=scale.restored, outputs=scale.scaled)
+        return replace(self, loss=loss, postprocess=scale.restored, outputs=scale.scaled)
 
     def as_fitted(self, facts: DataFacts | None, source: str) -> Job:
         """The same training with the facts on targets, and their scale, of the checkpoint `source`.

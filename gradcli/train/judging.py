@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from gradcli.train.checkpoint import Best, Meta
+from gradcli.train.checkpoint import Best, CheckpointMeta
 from gradcli.train.log import strict
 from gradcli.train.metrics import better, direction_of
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gradcli.train.job import Job
 
 
-def judge(job: Job, before: Meta, figures: Mapping[str, float]) -> Meta:
+def judge(job: Job, before: CheckpointMeta, figures: Mapping[str, float]) -> CheckpointMeta:
     """The run's metadata after an evaluation; passes the figures to the schedule too."""
     job.schedule.watch(figures)
     metrics = strict(dict(figures))
@@ -43,7 +43,7 @@ def judge(job: Job, before: Meta, figures: Mapping[str, float]) -> Meta:
     return meta
 
 
-def best_as_json(job: Job, meta: Meta) -> dict[str, Any] | None:
+def best_as_json(job: Job, meta: CheckpointMeta) -> dict[str, Any] | None:
     """The best so far, for status.json; None if there is none."""
     best = meta.best
     if best is None:
@@ -52,13 +52,13 @@ def best_as_json(job: Job, meta: Meta) -> dict[str, Any] | None:
     return {"metric": best.metric, "value": best.value, "step": best.step, "better": direction}
 
 
-def is_stale(job: Job, meta: Meta) -> bool:
+def is_stale(job: Job, meta: CheckpointMeta) -> bool:
     """Whether early stopping ends the run here."""
     stop = job.settings.early_stop
     return stop is not None and meta.stale >= stop.patience
 
 
-def latest_figures(meta: Meta) -> dict[str, float]:
+def latest_figures(meta: CheckpointMeta) -> dict[str, float]:
     """The figures of the last evaluation; NaN for one that an old checkpoint leaves open."""
     return {
         key: _odd(meta.nonfinite.get(key)) if value is None else value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from gradcli import __version__, engine
 from gradcli.data.dataset import beside, without_data
 from gradcli.data.hashes import so_far
-from gradcli.dataclass import dataclass
 from gradcli.engine import distributed
 from gradcli.errors import CheckpointError, ConfigError, NumericsError, RangeError
 from gradcli.packages import version
@@ -34,37 +33,19 @@ from gradcli.train.metrics import direction_of
 from gradcli.train.old_runs import format_of
 from gradcli.train.origin import changes, origin_of
 from gradcli.train.report import Result
+from gradcli.train.run_context import RunContext
 from gradcli.train.state import all_tensors, nonfinite_weights
 from gradcli.train.text_samples import try_sample
-from gradcli.wording import listed, quantity
+from gradcli.wording import join_words, quantity
 
 if TYPE_CHECKING:
     from gradcli.engine.distributed.group import Group
-    from gradcli.train.checkpoint import Meta
+    from gradcli.train.checkpoint import CheckpointMeta
     from gradcli.train.job import Job
     from gradcli.train.report import Reporter
     from gradcli.train.signals import Signals
 
 PACKAGES = ("click", "PyYAML", "cffi", "tqdm", "pydantic", "safetensors", "jinja2")
-
-
-@dataclass(frozen=True)
-class Circumstances:
-    """The entries of the manifest that do not come from the job: how and where the run started.
-
-    Attributes:
-        config_sha256: the hash of the config file's values, by which `train --continue` finds its
-            runs; values filled in at the start and later forks do not change it.
-        sets: how many sets of checkpoints the disk must hold: 2 if the resume is verified.
-        sheet: computes the work and memory for plan.json once the run has ended.
-    """
-
-    argv: Sequence[str]
-    device: str
-    threads: int
-    config_sha256: str
-    sets: int = 1
-    sheet: Callable[[], Mapping[str, object]] | None = None
 
 
 def preflight(job: Job) -> None:
@@ -102,14 +83,14 @@ def _check_metric_names(job: Job) -> None:
         *(("expect", expectation.metric, names_of_run) for expectation in job.expect),
     ]:
         if name is not None and name not in names:
-            cure = did_you_mean(name, names, f"known: {listed(names) or 'none'}")
+            cure = did_you_mean(name, names, f"known: {join_words(names) or 'none'}")
             raise ConfigError(f"{key}: no metric '{name}' in this run; {cure}", code="E124")
 
 
 def start(
     job: Job,
     runs: Path,
-    circumstances: Circumstances,
+    context: RunContext,
     reporter: Reporter,
     signals: Signals,
     max_steps: int | None = None,
@@ -118,10 +99,10 @@ def start(
     group = distributed.group()
     job = _on_ranks(job, group, max_steps, reporter, new=True)
     _first_weights(job, group, reporter)
-    _remark(job, reporter)
+    _note_precision(job, reporter)
     preflight(job)
     _try_report(job, reporter)
-    origins, layers = manifest(job, circumstances), plan_file.outline(job)
+    origins, layers = manifest(job, context), plan_file.outline(job)
     with ranks.directory(group, lambda: directories.create(runs, job.name)) as directory:
         try:
             directory.write_json("manifest.json", origins)
@@ -131,12 +112,12 @@ def start(
             job = _with_files(job, files, directory.path)
             texts = {**job.code, **dict(files.values())}
             directory.write_config(job.sources, job.resolved, texts)  # now it is a run
-            sets = circumstances.sets
+            sets = context.sets
             trainer = Trainer(job, directory, reporter, signals, max_steps, sets)
             try:
                 return trainer.run()
             finally:
-                plan_file.complete(directory, circumstances.sheet, reporter.note)
+                plan_file.complete(directory, context.sheet, reporter.note)
         finally:
             directory.discard_if_empty()
 
@@ -171,7 +152,7 @@ def resume(
     job = _on_ranks(job, group, max_steps, reporter, new=False)
     if ranks.of_first(group, lambda: directories.is_unsaved(directory.path)):
         return _begin_again(job, directory, reporter, signals, keys, allow_data_change, max_steps)
-    _remark(job, reporter)
+    _note_precision(job, reporter)
     preflight(job)
     name, checkpoint, notes = ranks.recover(group, directory)
     length = total_steps(job.settings, job.dataset.splits["train"].size)
@@ -239,7 +220,7 @@ def _begin_again(
     group = distributed.group()
     data_notes = _check_data(job, path, allow_data_change)
     _first_weights(job, group, reporter)
-    _remark(job, reporter)
+    _note_precision(job, reporter)
     preflight(job)
     notes = [f"{path} has no checkpoint yet: it goes on from step 0", *data_notes]
     group.barrier("the start")  # all have read what rank 0 may write anew
@@ -282,14 +263,16 @@ _OF_THE_WEIGHTS = (
 )
 
 
-def _changes_of(meta: Meta, job: Job, forks: Sequence[Fork], keys: Collection[str]) -> Fork:
+def _changes_of(
+    meta: CheckpointMeta, job: Job, forks: Sequence[Fork], keys: Collection[str]
+) -> Fork:
     """The fork from the run's values at some keys to the job's."""
     old, new = (values_at(config, keys) for config in (config_of(meta, forks), job.resolved))
     return Fork(meta.step, sorted(keys), old, new)
 
 
-def _remark(job: Job, reporter: Reporter) -> None:
-    text = precision.remark(job)
+def _note_precision(job: Job, reporter: Reporter) -> None:
+    text = precision.note(job)
     if text:
         reporter.note(text)
 
@@ -373,20 +356,20 @@ def _read_final_status(path: Path) -> dict[str, Any] | None:
     return status if usable and status.get("status") == "finished" else None
 
 
-def manifest(job: Job, circumstances: Circumstances) -> dict[str, Any]:
+def manifest(job: Job, context: RunContext) -> dict[str, Any]:
     """manifest.json of a new run: how it was started, on what machine and data."""
     return {
         "format": FORMAT,
         "name": job.name,
-        "argv": list(circumstances.argv),
-        "config_sha256": circumstances.config_sha256,
+        "argv": list(context.argv),
+        "config_sha256": context.config_sha256,
         "created": datetime.now().astimezone().isoformat(timespec="seconds"),
         "host": platform.node(),
         "versions": versions(),
         "origin": origin_of(job),
         "git": git_folder.head(Path()),
-        "device": circumstances.device,
-        "threads": circumstances.threads,
+        "device": context.device,
+        "threads": context.threads,
         "seed": job.settings.seed,
         "data": so_far(job.dataset.sha256),
         "files": dict(job.dataset.files),

@@ -20,7 +20,7 @@ OPEN_MPI = "Open MPI"
 _NUMBER = re.compile(r"[0-9]{1,9}")
 
 
-class Mark(NamedTuple):
+class LauncherVariable(NamedTuple):
     """A variable that a launcher gives to each process that it starts.
 
     Attributes:
@@ -49,28 +49,30 @@ class Mark(NamedTuple):
 # too. Only srun sets SLURM_STEP_NUM_TASKS, for the tasks of its step. Launchers that use srun to
 # reach their hosts stand above it.
 MARKS = (
-    Mark(
+    LauncherVariable(
         "OMPI_COMM_WORLD_SIZE",
         "mpirun of Open MPI",
         "OMPI_COMM_WORLD_RANK",
         "OMPI_COMM_WORLD_LOCAL_RANK",
         mpi=OPEN_MPI,
     ),
-    Mark("PMI_SIZE", "mpiexec of MPICH, Intel MPI or PALS", "PMI_RANK", "MPI_LOCALRANKID"),
-    Mark(
+    LauncherVariable(
+        "PMI_SIZE", "mpiexec of MPICH, Intel MPI or PALS", "PMI_RANK", "MPI_LOCALRANKID"
+    ),
+    LauncherVariable(
         "MPI_LOCALNRANKS",
         "mpiexec of MPICH or Intel MPI",
         "PMI_RANK",
         "MPI_LOCALRANKID",
         says="here",
     ),
-    Mark(
+    LauncherVariable(
         "MV2_COMM_WORLD_SIZE",
         "mpirun_rsh of MVAPICH",
         "MV2_COMM_WORLD_RANK",
         "MV2_COMM_WORLD_LOCAL_RANK",
     ),
-    Mark(
+    LauncherVariable(
         "SLURM_STEP_NUM_TASKS",
         "srun",
         "SLURM_PROCID",
@@ -79,19 +81,23 @@ MARKS = (
             "srun --mpi=pmi2 starts MPICH, --mpi=pmix Open MPI; --mpi=list shows what there is",
         ),
     ),
-    Mark("JSM_NAMESPACE_SIZE", "jsrun", "JSM_NAMESPACE_RANK", "JSM_NAMESPACE_LOCAL_RANK"),
-    Mark("HOROVOD_SIZE", "horovodrun", "HOROVOD_RANK", "HOROVOD_LOCAL_RANK"),
-    Mark("WORLD_SIZE", "torchrun", "RANK", "LOCAL_RANK", beside="RANK"),
-    Mark("PMIX_RANK", "a launcher with PMIx", "PMIX_RANK", says="own"),
-    Mark("PALS_RANKID", "mpiexec of PALS", "PALS_RANKID", "PALS_LOCAL_RANKID", says="own"),
-    Mark("ALPS_APP_PE", "aprun", "ALPS_APP_PE", says="own"),
+    LauncherVariable(
+        "JSM_NAMESPACE_SIZE", "jsrun", "JSM_NAMESPACE_RANK", "JSM_NAMESPACE_LOCAL_RANK"
+    ),
+    LauncherVariable("HOROVOD_SIZE", "horovodrun", "HOROVOD_RANK", "HOROVOD_LOCAL_RANK"),
+    LauncherVariable("WORLD_SIZE", "torchrun", "RANK", "LOCAL_RANK", beside="RANK"),
+    LauncherVariable("PMIX_RANK", "a launcher with PMIx", "PMIX_RANK", says="own"),
+    LauncherVariable(
+        "PALS_RANKID", "mpiexec of PALS", "PALS_RANKID", "PALS_LOCAL_RANKID", says="own"
+    ),
+    LauncherVariable("ALPS_APP_PE", "aprun", "ALPS_APP_PE", says="own"),
 )
 
 
-class Launch(NamedTuple):
+class LauncherInfo(NamedTuple):
     """What a launcher says to this process."""
 
-    mark: Mark
+    mark: LauncherVariable
     value: int
 
     def __str__(self) -> str:
@@ -114,7 +120,7 @@ class Launch(NamedTuple):
         ]
 
 
-def find_launch(environment: Mapping[str, str] = os.environ) -> Launch | None:
+def find_launch(environment: Mapping[str, str] = os.environ) -> LauncherInfo | None:
     """The first launch that says that there are more processes; None where this one is alone.
 
     Process 0 of a launcher that says no more may be alone: then MPI is asked, where it is there.
@@ -127,11 +133,11 @@ def find_launch(environment: Mapping[str, str] = os.environ) -> Launch | None:
     return launches[0] if unknown and find_spec("mpi4py") else None
 
 
-def _launches(environment: Mapping[str, str]) -> Iterator[Launch]:
+def _launches(environment: Mapping[str, str]) -> Iterator[LauncherInfo]:
     for mark in MARKS:
         value = environment.get(mark.name, "")
         if _NUMBER.fullmatch(value) and (not mark.beside or mark.beside in environment):
-            yield Launch(mark, int(value))
+            yield LauncherInfo(mark, int(value))
 
 
 def is_first(here: bool = False, environment: Mapping[str, str] = os.environ) -> bool:
@@ -143,7 +149,7 @@ def is_first(here: bool = False, environment: Mapping[str, str] = os.environ) ->
     return not _NUMBER.fullmatch(value) or int(value) == 0
 
 
-def join_ranks(launch: Launch, environment: Mapping[str, str] = os.environ) -> Group:
+def join_ranks(launch: LauncherInfo, environment: Mapping[str, str] = os.environ) -> Group:
     """The ranks of the launcher, which are the group from here on.
 
     Raises:

@@ -15,7 +15,7 @@ from pathlib import Path
 from gradcli.errors import RunError
 
 
-class Lock:
+class RunLock:
     """A lock held from construction to `release`; the error names the process that holds it."""
 
     def __init__(self, path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from gradcli.dataclass import dataclass
 from gradcli.train.atomic import sync_directory, write_file
-from gradcli.wording import listed, quantity, verb
+from gradcli.wording import join_words, quantity, verb
 
 BEGIN = b'{"event": "'  # of every line that Log.write writes
 ASCII = re.compile(rb"[ -~]*")
@@ -133,7 +133,7 @@ def _cut_note(path: Path, lines: _Lines, step: int) -> str:
 
 
 def _damage_note(path: Path, lines: _Lines, copy: Path) -> str:
-    numbers, count = listed(map(str, lines.damaged), MAX_NUMBERS), len(lines.damaged)
+    numbers, count = join_words(map(str, lines.damaged), MAX_NUMBERS), len(lines.damaged)
     no_records = f"{verb(count, 'is no record', 'are no records')} of this run"
     return (
         f"warning: {path.name} is damaged: {verb(count, 'line', 'lines')} {numbers} {no_records}; "

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from gradcli.engine import Tensor
     from gradcli.train.directory import RunDirectory
     from gradcli.train.job import Job
-    from gradcli.train.progress import Progress
+    from gradcli.train.progress import StepResults
     from gradcli.train.signals import Signals
 
 SKIPS = 10  # in a row: so many steps that are not finite end a run
@@ -172,14 +172,14 @@ class Trainer:
             self._log("step", step, epoch=epoch, **figures, **self._ranks.waiting())
         self._enter(step, self.meta.skipped, 0)
         self.reporter.on_step(step, loss, rate)
-        if step == 1 and (text := first_loss.remark(self.job, loss)):
+        if step == 1 and (text := first_loss.note(self.job, loss)):
             self.reporter.note(text)
 
     def _enter(self, step: int, skips: int, row: int) -> None:
         epoch = step // self.per_epoch
         self.meta = replace(self.meta, step=step, epoch=epoch, skipped=skips, skipped_in_a_row=row)
 
-    def _handle_error(self, indices: Tensor, progress: Progress) -> None:
+    def _handle_error(self, indices: Tensor, progress: StepResults) -> None:
         """Raise the error that ended the steps, or skip the step that is not finite."""
         assert progress.error is not None
         figures, step = progress.nonfinite, self.meta.step + 1

@@ -20,7 +20,7 @@ from gradcli.train.state import all_tensors, restore
 if TYPE_CHECKING:
     from gradcli.engine.program.capture import Captured
     from gradcli.train.average import Average
-    from gradcli.train.checkpoint import Best, Meta
+    from gradcli.train.checkpoint import Best, CheckpointMeta
     from gradcli.train.close_look import Sight
     from gradcli.train.directory import RunDirectory
     from gradcli.train.job import Job
@@ -67,7 +67,7 @@ class Measuring:
         return self._evaluations[split].tables if split in self._evaluations else {}
 
     def final(
-        self, meta: Meta, directory: RunDirectory, note: Callable[[str], None]
+        self, meta: CheckpointMeta, directory: RunDirectory, note: Callable[[str], None]
     ) -> tuple[dict[str, float], int]:
         """The figures of the best checkpoint, or the last if there is no best, and its step."""
         best = meta.best

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradcli.data import DATASETS
-from gradcli.data.facts import DataFacts, Facts
-from gradcli.data.files import shown
+from gradcli.data.facts import DataFacts, DataSpec
+from gradcli.data.files import path_text
 from gradcli.data.targets import ScaledTargets
 from gradcli.errors import CheckpointError
 from gradcli.train.checkpoint import FORMAT
@@ -64,8 +64,8 @@ def unknown_data(dataset: LoadedData, version: int) -> list[str]:
     names = _bare_names(dataset) if version < 2 else {}
     last = {name: role for role, name in names.items()}
     return [
-        f"{role} ({shown(dataset.files.get(role, role))}): whether it changed is not known, as "
-        f"this old checkpoint has the sha256 of another file called {shown(name)} only"
+        f"{role} ({path_text(dataset.files.get(role, role))}): whether it changed is not known, as "
+        f"this old checkpoint has the sha256 of another file called {path_text(name)} only"
         for role, name in names.items()
         if last[name] != role
     ]
@@ -81,7 +81,7 @@ def format_of(run: Path) -> int:
     return version if type(version) is int else FORMAT
 
 
-def facts_with_state(facts: Facts, state: Mapping[str, Any], source: str) -> Facts:
+def facts_with_state(facts: DataSpec, state: Mapping[str, Any], source: str) -> DataSpec:
     """The facts with the values that a checkpoint of format 1 had fitted."""
     if not isinstance(facts, DataFacts):
         return facts  # of a user's own dataset

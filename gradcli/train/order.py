@@ -10,7 +10,7 @@ from gradcli import engine
 if TYPE_CHECKING:
     from gradcli.data import Split
     from gradcli.engine import Tensor
-    from gradcli.train.job import Settings
+    from gradcli.train.job import TrainSettings
     from gradcli.train.large_order import LargeOrder
 
     Drawing = Callable[[int, int, int], Tensor | LargeOrder]  # of seed, epoch and samples
@@ -33,9 +33,9 @@ class Order:
 
     def alike(self, step: int) -> int:
         """How many steps after this one have batches of one size in one epoch."""
-        place = step % self._per_epoch
+        within = step % self._per_epoch
         whole = min(self._per_epoch, self._samples // self._batch)
-        return whole - place if place < whole else 1
+        return whole - within if within < whole else 1
 
     def samples(self, step: int, count: int) -> Tensor:
         """The indices of the samples of the next `count` steps, all alike: (count, batch)."""
@@ -44,15 +44,15 @@ class Order:
 
     def rows(self, step: int, count: int) -> Tensor:
         """The samples, or drawings of them, of the next `count` steps, all alike."""
-        epoch, place = divmod(step, self._per_epoch)
+        epoch, within = divmod(step, self._per_epoch)
         if self._epoch is None or self._epoch[0] != epoch:
             self._epoch = (epoch, self._drawing(self._seed, epoch, self._samples))
-        first = place * self._batch
+        first = within * self._batch
         last = min(first + count * self._batch, self._samples)
         return self._epoch[1][first:last].reshape(count, -1)
 
 
-def order_in(settings: Settings, split: Split, per_epoch: int) -> Order:
+def order_in(settings: TrainSettings, split: Split, per_epoch: int) -> Order:
     """The samples of a training on this split."""
     drawing = None
     if settings.sampler is not None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradcli import __version__
-from gradcli.data.files import shown
+from gradcli.data.files import path_text
 from gradcli.devices import kind_of
 from gradcli.engine.device import cpu
 from gradcli.engine.device.kernels import BUILD
@@ -134,5 +134,5 @@ def _computer(origin: Mapping[str, Any]) -> str:
 
 
 def _brief(value: object, longest: int = LONGEST) -> str:
-    text = shown(str(value))
+    text = path_text(str(value))
     return text if len(text) <= longest else f"{text[:longest]}..."

@@ -11,13 +11,13 @@ from gradcli.train.order import order_in
 if TYPE_CHECKING:
     from gradcli.data import Split
     from gradcli.data.prepared.ahead_of_steps import AheadOfSteps
-    from gradcli.train.job import Settings
+    from gradcli.train.job import TrainSettings
 
 
 class Pages:
     """Has pages read for the next steps while the current ones compute."""
 
-    def __init__(self, split: Split, settings: Settings, per_epoch: int) -> None:
+    def __init__(self, split: Split, settings: TrainSettings, per_epoch: int) -> None:
         self._asking: AheadOfSteps | None = None
         self._next = 0  # the first step whose samples were not requested
         if hashes.lookouts:  # files are mapped, perhaps of this split

@@ -10,13 +10,13 @@ from gradcli import engine
 from gradcli.devices import kind_of
 
 if TYPE_CHECKING:
-    from gradcli.train.job import Job, Settings
+    from gradcli.train.job import Job, TrainSettings
 
 T = TypeVar("T")
 
 
 @contextmanager
-def products(settings: Settings) -> Iterator[None]:
+def products(settings: TrainSettings) -> Iterator[None]:
     """Products inside a `with` block may round to TF32 where the settings allow it."""
     before = engine.get_float32_matmul_precision()
     engine.set_float32_matmul_precision("high" if settings.precision == "tf32" else "highest")
@@ -27,13 +27,13 @@ def products(settings: Settings) -> Iterator[None]:
 
 
 @contextmanager
-def forward(settings: Settings) -> Iterator[None]:
+def forward(settings: TrainSettings) -> Iterator[None]:
     """The same for the model and the loss, which bf16 computes under autocast; not for backward."""
     with products(settings), engine.autocast(enabled=settings.precision == "bf16"):
         yield
 
 
-def each(settings: Settings, pieces: Iterator[T]) -> Iterator[T]:
+def each(settings: TrainSettings, pieces: Iterator[T]) -> Iterator[T]:
     """The pieces that a model yields, each computed in the settings' precision."""
     while True:
         with forward(settings):
@@ -44,8 +44,8 @@ def each(settings: Settings, pieces: Iterator[T]) -> Iterator[T]:
         yield piece
 
 
-def remark(job: Job) -> str:
-    """A remark if the precision has no effect on the job's device, else empty."""
+def note(job: Job) -> str:
+    """A note if the precision has no effect on the job's device, else empty."""
     device = next((parameter.device for parameter in job.model.parameters()), "cpu")
     if job.settings.precision != "tf32" or kind_of(device) == "cuda":
         return ""

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli import engine
 from gradcli.data.dataset import readable_in
-from gradcli.data.files import as_text, shown
+from gradcli.data.files import as_text, path_text
 from gradcli.data.hashes import look_out
 from gradcli.errors import ConfigError, NumericsError
 from gradcli.train import precision
 from gradcli.train.spelling import is_bpe
-from gradcli.wording import listed, quantity, verb
+from gradcli.wording import join_words, quantity, verb
 
 if TYPE_CHECKING:
     from gradcli.data.dataset import LaterInputs
@@ -43,7 +43,7 @@ class Predictor:
     def files(
         self, paths: Iterable[Path], top: int, note: Callable[[str], None]
     ) -> Iterator[dict[str, Any]]:
-        """A record for each sample: file, index, name, and its entries from `answers`.
+        """A record for each sample: file, index, name, and its entries from `predictions`.
 
         A folder stands for the files in it. Remarks for the user go to `note`.
         """
@@ -52,12 +52,12 @@ class Predictor:
             for text in unseen.notes:
                 note(text)
             names = zip(unseen.indices, unseen.names, strict=True)
-            answers = self.answers(unseen.inputs, top, str(file), unseen.indices)
-            for (index, name), answer in zip(names, answers, strict=True):
+            predictions = self.predictions(unseen.inputs, top, str(file), unseen.indices)
+            for (index, name), answer in zip(names, predictions, strict=True):
                 place = {"file": as_text(file), "index": index, "name": as_text(name)}
                 yield place | answer
 
-    def answers(
+    def predictions(
         self, inputs: Tensor | LaterInputs, top: int, source: str, indices: Sequence[int]
     ) -> Iterator[dict[str, Any]]:
         """The model's answer for each sample; `source` and `indices` name it in errors.
@@ -92,9 +92,9 @@ class Predictor:
                 continue
             fit, unread = readable_in(path, self._job.dataset.source)
             if unread:
-                names = listed((shown(file.name) for file in unread), 3)
+                names = join_words((path_text(file.name) for file in unread), 3)
                 left_out = f"{quantity(len(unread), 'file')} {verb(len(unread))} left out"
-                note(f"{shown(path)}: {left_out}: {names}")
+                note(f"{path_text(path)}: {left_out}: {names}")
             yield from fit
 
 
@@ -107,16 +107,20 @@ def _outputs_of(job: Job) -> Callable[[Tensor], Tensor]:
     @engine.no_grad()
     def outputs(inputs: Tensor) -> Tensor:
         with precision.forward(job.settings):
-            answers = job.answers(job.model(inputs)).float()
-        if job.dataset.facts.input_kind == "index" and answers.ndim > 2:
-            answers = answers[:, -1]  # what follows the sample's last token
-        if job.dataset.facts.classes is None and answers.ndim > 2:
-            answers = answers.flatten(1)
-        if answers.ndim != 2:
+            predictions = job.postprocess(job.model(inputs)).float()
+        if job.dataset.facts.input_kind == "index" and predictions.ndim > 2:
+            predictions = predictions[:, -1]  # what follows the sample's last token
+        if job.dataset.facts.classes is None and predictions.ndim > 2:
+            predictions = predictions.flatten(1)
+        if predictions.ndim != 2:
             raise ConfigError(
-                f"predict needs one row of outputs a sample, the model gives {answers.shape}"
+                f"predict needs one row of outputs a sample, the model gives {predictions.shape}"
             )
-        return answers if job.dataset.facts.classes is None else engine.softmax(answers, dim=-1)
+        return (
+            predictions
+            if job.dataset.facts.classes is None
+            else engine.softmax(predictions, dim=-1)
+        )
 
     return outputs
 

@@ -24,7 +24,7 @@ from gradcli.wording import further, quantity, verb
 
 if TYPE_CHECKING:
     from gradcli.engine import Tensor, nn, optim
-    from gradcli.train.checkpoint import Meta
+    from gradcli.train.checkpoint import CheckpointMeta
 
 # These keys decide the order of the parameters, by whose numbers an optimizer stores its state.
 ORDER = ("optim.no_decay", "optim.groups", "lora", "freeze")
@@ -46,7 +46,7 @@ class State:
 
 
 @dataclass(frozen=True)
-class Source:
+class WeightSource:
     """The contents of a file: tensors of model and optimizer by name, and a checkpoint's `meta`.
 
     Averages take the place of averaged weights.
@@ -54,7 +54,7 @@ class Source:
 
     model: Mapping[str, RawTensor]
     optimizer: Mapping[str, RawTensor] = field(default_factory=dict)
-    meta: Meta | None = None
+    meta: CheckpointMeta | None = None
 
 
 def locate(text: str, root: Path, runs: Path) -> Path:
@@ -140,7 +140,7 @@ def _check_stateless(folder: Path, state: State | None) -> None:
 
 def _compare(
     model: nn.Module, file: Path, names: Collection[str], state: State | None
-) -> tuple[Source, dict[str, Tensor], Mapping[str, Tensor]]:
+) -> tuple[WeightSource, dict[str, Tensor], Mapping[str, Tensor]]:
     """A file's contents, and the weights and state to copy from it; raises unless all fit."""
     if is_part(file):
         raise CheckpointError(
@@ -175,15 +175,15 @@ def _refusal(message: str, problems: list[str], cure: str) -> CheckpointError:
     )
 
 
-def _read(file: Path) -> Source:
+def _read(file: Path) -> WeightSource:
     """The contents of a file; verifies a checkpoint."""
     contents = read(file)
     if checkpoint.KEY not in contents.metadata:
-        return Source(_bare(contents.tensors, MODEL))
+        return WeightSource(_bare(contents.tensors, MODEL))
     del contents
     saved = checkpoint.read(file)
     model = _bare(as_evaluated(saved.tensors), MODEL)
-    return Source(model, _bare(saved.tensors, OPTIMIZER, alone=True), saved.meta)
+    return WeightSource(model, _bare(saved.tensors, OPTIMIZER, alone=True), saved.meta)
 
 
 def _bare(
@@ -215,7 +215,7 @@ def _problem(name: str, tensor: Tensor, tensors: Mapping[str, RawTensor]) -> str
 
 
 def _check_adapters(
-    model: nn.Module, weights: Mapping[str, Tensor], source: Source, file: Path
+    model: nn.Module, weights: Mapping[str, Tensor], source: WeightSource, file: Path
 ) -> None:
     """Raise if trained weights would lose their A and B of lora, or their factor."""
     theirs = {name for name in source.model if is_adapter(name)}
@@ -238,7 +238,7 @@ def _check_adapters(
 
 
 def _misfits(
-    state: State, memory: Mapping[str, Tensor], model: nn.Module, source: Source
+    state: State, memory: Mapping[str, Tensor], model: nn.Module, source: WeightSource
 ) -> Iterator[str]:
     """A line for each reason why the optimizer cannot begin with the state in a file.
 

@@ -21,7 +21,7 @@ class Figures:
 
 
 @dataclass(frozen=True)
-class Progress:
+class StepResults:
     """The figures of a stretch of steps, and the error that ended it early.
 
     Attributes:

@@ -24,7 +24,7 @@ State = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
-class Part:
+class RankBatch:
     """A batch of a prepared loader: how many samples it has, and its update on all ranks."""
 
     loader: RankLoader
@@ -45,7 +45,7 @@ class Passes:
     """
 
     def __init__(self, on_begin: Callable[[RankLoader], None]) -> None:
-        self.newest: Part | None = None
+        self.newest: RankBatch | None = None
         self.on_begin = on_begin
         self._before: dict[object, State] = {}  # of the passes under way, the outermost first
 
@@ -54,7 +54,7 @@ class Passes:
         """The state of the default generator, without the draws of batches."""
         return next(iter(self._before.values()), default_generator.get_state())
 
-    def enter(self, key: object, part: Part, epoch: int, number: int) -> None:
+    def enter(self, key: object, part: RankBatch, epoch: int, number: int) -> None:
         """Begin a batch: number `number` of all ranks in its pass."""
         self.newest = part
         if part.loader.division.parts > 1:
@@ -118,7 +118,7 @@ class RankLoader(DataLoader):
                 update, own = divmod(i, self.division.batches)
                 number = self.division.rank * self.division.batches + own
                 size = self.division.sizes(updates[update])[number]
-                part = Part(self, size, updates[update])
+                part = RankBatch(self, size, updates[update])
                 self._passes_of_all.enter(key, part, epoch, update * self.division.parts + number)
                 yield _on(self._device, batch)
         finally:

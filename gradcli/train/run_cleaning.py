@@ -14,8 +14,8 @@ from typing import Any
 
 from gradcli.dataclass import dataclass
 from gradcli.errors import RunError
-from gradcli.train.lock import Lock, is_held
-from gradcli.train.run_list import Figure, Run, direction_in, merit_of
+from gradcli.train.lock import RunLock, is_held
+from gradcli.train.run_list import RunFigure, RunSummary, direction_in, merit_of
 from gradcli.train.run_start import NAME, RUN_ID
 from gradcli.train.small_file import read_small
 
@@ -28,11 +28,11 @@ PRETRAINED = re.compile(r"^pretrained:(.*\n(?:[ \t#-].*\n?|\n)*)", re.MULTILINE)
 class Cleaning:
     """The runs to remove, oldest first, and the old runs that stay, each with the reason."""
 
-    go: Sequence[Run]
-    stay: Sequence[tuple[Run, str]]
+    go: Sequence[RunSummary]
+    stay: Sequence[tuple[RunSummary, str]]
 
 
-def plan(runs: Sequence[Run], keep: int, name: str | None = None) -> Cleaning:
+def plan(runs: Sequence[RunSummary], keep: int, name: str | None = None) -> Cleaning:
     """Plan to remove all but the `keep` newest of each name; `runs` are sorted newest first.
 
     A run stays if it is in use, the best of its name, or the start of a run that stays. So a second
@@ -56,15 +56,15 @@ def plan(runs: Sequence[Run], keep: int, name: str | None = None) -> Cleaning:
     return Cleaning(sorted(go, key=lambda run: run.start), stay)
 
 
-def by_name(runs: Sequence[Run]) -> dict[str, list[Run]]:
+def by_name(runs: Sequence[RunSummary]) -> dict[str, list[RunSummary]]:
     """Runs by their name, in their order."""
-    result: dict[str, list[Run]] = {}
+    result: dict[str, list[RunSummary]] = {}
     for run in runs:
         result.setdefault(run.name, []).append(run)
     return result
 
 
-def bests(runs: Sequence[Run]) -> Iterator[tuple[Run, Figure]]:
+def bests(runs: Sequence[RunSummary]) -> Iterator[tuple[RunSummary, RunFigure]]:
     """The best run by each figure that judges one of them; the first of equal ones."""
     metrics = dict.fromkeys(run.best.metric for run in runs if run.best is not None)
     for metric in metrics:
@@ -73,11 +73,13 @@ def bests(runs: Sequence[Run]) -> Iterator[tuple[Run, Figure]]:
         yield max(figures, key=lambda pair: merit_of(pair[1].value, better))
 
 
-def _format(figure: Figure) -> str:
+def _format(figure: RunFigure) -> str:
     return f"{figure.metric} {figure.value:.4g}"
 
 
-def _keep_begins(runs: Sequence[Run], old: Sequence[Run], reasons: dict[Path, str]) -> None:
+def _keep_begins(
+    runs: Sequence[RunSummary], old: Sequence[RunSummary], reasons: dict[Path, str]
+) -> None:
     """Add to `reasons` the runs from which staying runs began, directly or not."""
     names = by_name(runs)
     places = {(run.name, run.path.name): run for run in runs}
@@ -95,7 +97,7 @@ def _keep_begins(runs: Sequence[Run], old: Sequence[Run], reasons: dict[Path, st
                     reasons.setdefault(begin.path, f"{run.path} began with its weights")
 
 
-def _begins(path: Path, names: dict[str, list[Run]]) -> Iterator[tuple[str, str]]:
+def _begins(path: Path, names: dict[str, list[RunSummary]]) -> Iterator[tuple[str, str]]:
     """The name and folder of each run that a run's config mentions.
 
     A run that was moved keeps both. A name without a folder may mean any run of that name.
@@ -129,7 +131,7 @@ def remove(path: Path) -> bool:
     if not os.path.lexists(path):
         return False
     try:
-        lock = Lock(path / "lock")
+        lock = RunLock(path / "lock")
     except RunError:
         if not os.path.lexists(path):  # another process removed it
             return False

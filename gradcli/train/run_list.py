@@ -19,7 +19,7 @@ from gradcli.registry import did_you_mean
 from gradcli.train.json_file import read_json
 from gradcli.train.lock import is_held
 from gradcli.train.run_start import NAME, NEVER, RUN_ID, Start, start_of
-from gradcli.wording import listed
+from gradcli.wording import join_words
 
 KILLED, UNKNOWN = "killed", "unknown"
 STATUSES = ("running", "stopped", "interrupted", "failed", "finished")  # into status.json
@@ -46,7 +46,7 @@ COLUMNS = ("name", "status", "step", "age", "size")
 
 
 @dataclass(frozen=True)
-class Figure:
+class RunFigure:
     """A figure of a run, such as `val.accuracy`.
 
     `better` is `higher` or `lower` if the figure judges the run, else "".
@@ -58,7 +58,7 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Run:
+class RunSummary:
     """A run in a list.
 
     Attributes:
@@ -73,7 +73,7 @@ class Run:
     status: str
     step: int | None
     steps: int | None
-    best: Figure | None
+    best: RunFigure | None
     metrics: Mapping[str, float]
     size: int
 
@@ -87,12 +87,12 @@ class Run:
         """When it began, if its name is a time."""
         return None if self.start.time == NEVER else self.start.time
 
-    def figure(self, metric: str) -> Figure | None:
+    def figure(self, metric: str) -> RunFigure | None:
         """The best value of a figure, else the last; None if the run lacks it."""
         if self.best is not None and self.best.metric == metric:
             return self.best
         value = self.metrics.get(metric)
-        return None if value is None else Figure(metric, value)
+        return None if value is None else RunFigure(metric, value)
 
 
 def direction(metric: str) -> str:
@@ -100,7 +100,7 @@ def direction(metric: str) -> str:
     return "lower" if metric.rpartition(".")[2] in LOWER else "higher"
 
 
-def direction_in(runs: Sequence[Run], metric: str) -> str:
+def direction_in(runs: Sequence[RunSummary], metric: str) -> str:
     """The same for any figure, such as a user's own metric: a run that it judges knows."""
     judges = (run.best for run in runs if run.best is not None)
     directions = (figure.better for figure in judges if figure.metric == metric and figure.better)
@@ -112,7 +112,7 @@ def merit_of(value: float, better: str) -> float:
     return value if better == "higher" else -value
 
 
-def runs_in(folder: Path) -> list[Run]:
+def runs_in(folder: Path) -> list[RunSummary]:
     """Every run below a folder, the newest first; links are not followed.
 
     Raises:
@@ -142,11 +142,11 @@ def _folders(folder: Path, matches: Any) -> Iterator[Path]:
     return (folder / name for name in names)
 
 
-def read_run(path: Path) -> Run:
+def read_run(path: Path) -> RunSummary:
     """Read a run, whatever its status.json holds."""
     status = read_json(path / "status.json")
     metrics = _metrics(status.get("metrics"))
-    return Run(
+    return RunSummary(
         path,
         start_of(path),
         status_of(path, status),
@@ -187,24 +187,24 @@ def _metrics(record: object) -> dict[str, float]:
     return {name: value for name, value in numbers.items() if value is not None}
 
 
-def _best(record: object) -> Figure | None:
+def _best(record: object) -> RunFigure | None:
     """The best figure in status.json; older versions have none."""
     if not isinstance(record, dict):
         return None
     metric, value, better = record.get("metric"), _number(record.get("value")), record.get("better")
     if not isinstance(metric, str) or len(metric) > LONGEST or value is None:
         return None
-    return Figure(metric, value, better if better in ("higher", "lower") else "")
+    return RunFigure(metric, value, better if better in ("higher", "lower") else "")
 
 
-def _main_figure(metrics: Mapping[str, float]) -> Figure | None:
+def _main_figure(metrics: Mapping[str, float]) -> RunFigure | None:
     """The main figure if the run has no best: of val before test, a metric before a loss."""
 
     def rank(metric: str) -> tuple[bool, bool]:
         return not metric.startswith("val."), metric.endswith(".loss")
 
     main = min(metrics, key=rank, default=None)
-    return None if main is None else Figure(main, metrics[main])
+    return None if main is None else RunFigure(main, metrics[main])
 
 
 def size_of(path: Path) -> int:
@@ -221,7 +221,7 @@ def size_of(path: Path) -> int:
     return total
 
 
-def select(runs: Sequence[Run], name: str | None, folder: Path) -> list[Run]:
+def select(runs: Sequence[RunSummary], name: str | None, folder: Path) -> list[RunSummary]:
     """The runs of this name, or all if it is None.
 
     Raises:
@@ -234,11 +234,11 @@ def select(runs: Sequence[Run], name: str | None, folder: Path) -> list[Run]:
     if not runs:
         raise RunError(f"no run '{quote}': {folder} holds no runs yet; `gradcli train` makes one")
     names = sorted({run.name for run in runs})
-    cure = did_you_mean(name, names, f"known: {listed(names)}")
+    cure = did_you_mean(name, names, f"known: {join_words(names)}")
     raise RunError(f"no run is called '{quote}' in {folder}; {cure}")
 
 
-def sorted_by(runs: Sequence[Run], column: str | None) -> list[Run]:
+def sorted_by(runs: Sequence[RunSummary], column: str | None) -> list[RunSummary]:
     """The runs by a column or a figure, the best, newest or largest first.
 
     Runs that lack it come last.
@@ -258,10 +258,10 @@ def sorted_by(runs: Sequence[Run], column: str | None) -> list[Run]:
     better = direction_in(runs, column)
     if runs and not any(figures.values()):
         columns = sorted({name for run in runs for name in run.metrics} | {*COLUMNS})
-        cure = did_you_mean(column, columns, f"known: {listed(columns, 20)}")
+        cure = did_you_mean(column, columns, f"known: {join_words(columns, 20)}")
         raise ConfigError(f"--sort: no run has a figure '{ascii(column)[1:-1]}'; {cure}")
 
-    def merit(run: Run) -> float:
+    def merit(run: RunSummary) -> float:
         figure = figures[run.path]
         return math.inf if figure is None else -merit_of(figure.value, better)
 

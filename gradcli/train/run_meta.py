@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gradcli.data.facts import data_facts
 from gradcli.data.hashes import so_far
-from gradcli.train.checkpoint import Meta
+from gradcli.train.checkpoint import CheckpointMeta
 from gradcli.train.compare import config_sha256, places_of
 from gradcli.train.origin import origin_of
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from gradcli.train.job import Job
 
 
-def meta_of(job: Job) -> Meta:
+def meta_of(job: Job) -> CheckpointMeta:
     """The metadata at step 0."""
-    return Meta(
+    return CheckpointMeta(
         step=0,
         epoch=0,
         seed=job.settings.seed,
@@ -30,7 +30,7 @@ def meta_of(job: Job) -> Meta:
     )
 
 
-def continued(before: Meta, mine: Meta) -> Meta:
+def continued(before: CheckpointMeta, mine: CheckpointMeta) -> CheckpointMeta:
     """The metadata of a checkpoint, with the job as it is now.
 
     The schedule keeps its state, unless it is another schedule.
@@ -48,7 +48,7 @@ def continued(before: Meta, mine: Meta) -> Meta:
     )
 
 
-def _watched(meta: Meta) -> tuple[object, object]:
+def _watched(meta: CheckpointMeta) -> tuple[object, object]:
     """The schedule's name and the figure that it watches, on which its state depends."""
     schedule = meta.config.get("schedule", {})
     return schedule.get("name"), schedule.get("metric")

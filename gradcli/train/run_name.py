@@ -12,17 +12,17 @@ from gradcli.errors import ConfigError, GradcliError, RunError
 from gradcli.registry import did_you_mean
 from gradcli.train.checkpoint import step_of
 from gradcli.train.run_start import NAME, RUN_ID, newest, start_of
-from gradcli.wording import listed
+from gradcli.wording import join_words
 
 
-class Choice(NamedTuple):
+class CheckpointChoice(NamedTuple):
     """A run, and which of its checkpoints; None if that is left open."""
 
     path: Path
     which: str | None
 
 
-def find(runs: Path, text: str, option: str | None = None) -> Choice:
+def find(runs: Path, text: str, option: str | None = None) -> CheckpointChoice:
     """Resolve RUN[@W]: RUN is a path, a run's name (its newest) or `last`.
 
     W is `best`, `last` or a step, like the `option` --checkpoint. If a path with an `@` in it is a
@@ -30,13 +30,13 @@ def find(runs: Path, text: str, option: str | None = None) -> Choice:
     """
     run, at, which = text.rpartition("@")
     if not at or "/" in which or is_run(Path(text)):
-        return Choice(_find(runs, text), option)
+        return CheckpointChoice(_find(runs, text), option)
     if option not in (None, which):
         raise ConfigError(
             f"{ascii(text)[1:-1]} names the checkpoint {which!a}, and --checkpoint names "
             f"{option!a}; keep one of them"
         )
-    return Choice(_find(runs, run), which)
+    return CheckpointChoice(_find(runs, run), which)
 
 
 def runs_of(runs: Path, name: str) -> list[Path]:
@@ -73,7 +73,7 @@ def _not_found(runs: Path, text: str) -> GradcliError:
         return RunError(f"{quote} is not a run", notes=near)
     if not names:
         return RunError(f"no run '{quote}': {runs} holds no runs yet; `gradcli train` makes one")
-    cure = did_you_mean(text, names, f"known: {listed(names)}, last")
+    cure = did_you_mean(text, names, f"known: {join_words(names)}, last")
     return RunError(f"no run '{quote}' in {runs}; {cure}")
 
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-from gradcli.data.files import shown
+from gradcli.data.files import path_text
 from gradcli.data.foreign import kind_of
 from gradcli.dataclass import dataclass
 from gradcli.errors import CheckpointError
@@ -92,7 +92,7 @@ def layout(tensors: Mapping[str, RawTensor]) -> list[str]:
 
 def read(path: Path) -> Contents:
     """All tensors of a regular file; it is not mapped, since one cut short would kill us."""
-    name = shown(path)
+    name = path_text(path)
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             _refuse(name, "not a regular file")

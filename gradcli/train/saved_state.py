@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gradcli.data.files import shown
+from gradcli.data.files import path_text
 from gradcli.engine import Tensor, default_generator, no_grad
 from gradcli.errors import CheckpointError
 from gradcli.train.between_ranks import from_main
@@ -34,7 +34,7 @@ def save(accelerator: Accelerator, folder: Path) -> None:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise CheckpointError(f"cannot make {shown(folder)}: {error.strerror}") from error
+            raise CheckpointError(f"cannot make {path_text(folder)}: {error.strerror}") from error
         numbers = json.dumps(_numbers(accelerator))
         save_tensors(folder / FILE, dict(_tensors(accelerator)), {KEY: numbers})
         return b""
@@ -54,9 +54,9 @@ def load(accelerator: Accelerator, folder: Path) -> None:
         try:
             return (folder / FILE).read_bytes()
         except OSError as error:
-            raise CheckpointError(f"{shown(folder / FILE)}: {error.strerror}") from error
+            raise CheckpointError(f"{path_text(folder / FILE)}: {error.strerror}") from error
 
-    source = shown(folder / FILE)
+    source = path_text(folder / FILE)
     contents = decode(from_main(accelerator.group, "load_state", read), source)
     numbers = _read_numbers(contents, source, accelerator)
     fault = differences(contents.tensors, dict(_tensors(accelerator)), source)

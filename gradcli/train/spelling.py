@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeGuard
 
 from gradcli.data.dataset import Source
-from gradcli.data.facts import DataFacts, Facts
+from gradcli.data.facts import DataFacts, DataSpec
 
 if TYPE_CHECKING:
     from gradcli.data.bpe.tokenizer import Tokenizer
@@ -67,14 +67,14 @@ def decoder_of(facts: DataFacts, source: Source | None) -> Decoder:
     return BytesDecoder(token_bytes(facts, facts.unit))
 
 
-def token_lengths(facts: Facts, source: Source | None) -> tuple[int, ...]:
+def token_lengths(facts: DataSpec, source: Source | None) -> tuple[int, ...]:
     """The length of each token as text in UTF-8; () of data that is no text."""
     if is_bpe(source):
         return source.bpe.tokenizer.lengths
     return tuple(map(len, token_bytes(facts, unit_of(facts, source))))
 
 
-def unit_of(facts: Facts, source: Source | None) -> str | None:
+def unit_of(facts: DataSpec, source: Source | None) -> str | None:
     """The unit of a text's tokens; None for other data."""
     unit: str | None = getattr(facts, "unit", None) or getattr(source, "unit", None)
     return unit
@@ -85,7 +85,7 @@ def is_bpe(source: Source | None) -> TypeGuard[TextSource]:
     return getattr(source, "unit", None) == "bpe"
 
 
-def token_bytes(facts: Facts, unit: str | None) -> list[bytes]:
+def token_bytes(facts: DataSpec, unit: str | None) -> list[bytes]:
     """The UTF-8 bytes of each token of the vocabulary, by its number.
 
     Empty if the data is no text.

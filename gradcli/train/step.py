@@ -27,7 +27,7 @@ from gradcli.train.average import Average
 from gradcli.train.gradient_norm import GradientNorm, norm_of
 from gradcli.train.job import Loss, steps_per_epoch
 from gradcli.train.parts import Gradients, Outline, PartResult, Shares, cut
-from gradcli.train.progress import Progress
+from gradcli.train.progress import StepResults
 
 if TYPE_CHECKING:
     from gradcli.data import Split
@@ -91,7 +91,7 @@ class TrainingStep:
         """The learning rate of each group at a step, from 1."""
         return self._step.rates(step)
 
-    def run(self, first: int, indices: Tensor) -> Progress:
+    def run(self, first: int, indices: Tensor) -> StepResults:
         """Run the steps from number `first` (from 1) on, one for each row of indices."""
         inputs = self._step.inputs(range(first, first + indices.shape[0]))
         result = self.captured.steps(indices, *inputs)
@@ -105,7 +105,7 @@ class TrainingStep:
             losses.append(self._step.loss.item())  # an eager step that failed returns nothing
             norms += [] if self._step.norm is None else [self._step.norm.item()]
         self._keep(dict(enumerate(before[: result.done], first)))
-        return Progress(losses, norms, result.done, result.error)
+        return StepResults(losses, norms, result.done, result.error)
 
     def _keep(self, norms: Mapping[int, float]) -> None:
         self.norms = dict([*self.norms.items(), *norms.items()][-NORMS:])
@@ -240,8 +240,8 @@ class OneStep:
     def gradients(self, indices: Tensor, state: Tensor) -> Tensor:
         """Compute the batch's gradients; returns its mean loss.
 
-        Micro-batches are weighted by their sizes, or by the mass of their targets in the mean, so
-        that they change only rounding. Their gradients are summed along a tree, their losses in
+        Micro-batches are weighted by their sizes, or by the weights of their targets in the mean,
+        so that they change only rounding. Their gradients are summed along a tree, their losses in
         order.
         """
         job = self.job
@@ -280,8 +280,8 @@ class OneStep:
     def _weights(self, parts: Sequence[Tensor], state: Tensor) -> list[Any]:
         """The share of each part in the batch's mean."""
         sizes: list[Any] = [part.shape[0] for part in parts]
-        if self.job.mass is not None and len(parts) > 1:
-            sizes = [self.job.mass(self.batch(part, state)[1]) for part in parts]
+        if self.job.total_weight is not None and len(parts) > 1:
+            sizes = [self.job.total_weight(self.batch(part, state)[1]) for part in parts]
         total = sum(sizes[1:], sizes[0])
         return [size / total for size in sizes]
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from gradcli.data.files import shown
+from gradcli.data.files import path_text
 from gradcli.engine import Tensor
 from gradcli.errors import CheckpointError, OptionError, OptionTypeError
 from gradcli.train.atomic import write_file
@@ -55,7 +55,7 @@ def save_tensors(
     for name, tensor in tensors.items():
         if tensor.device == "meta":
             raise OptionError(
-                f"save_tensors: tensors['{shown(name)}'] lies on meta, which has no values"
+                f"save_tensors: tensors['{path_text(name)}'] lies on meta, which has no values"
             )
     raw = {
         name: RawTensor(NAMES[tensor.dtype.name], tuple(tensor.shape), bytes_of(tensor))
@@ -69,11 +69,13 @@ def save_tensors(
         )
     target = Path(path)
     if target.exists() and not target.is_file():
-        raise CheckpointError(f"cannot save {shown(target)}: it is there and is no regular file")
+        raise CheckpointError(
+            f"cannot save {path_text(target)}: it is there and is no regular file"
+        )
     try:
         write_file(target, [header, *(raw[name].data for name in layout(raw))])
     except OSError as error:
-        raise CheckpointError(f"cannot save {shown(target)}: {error.strerror}") from error
+        raise CheckpointError(f"cannot save {path_text(target)}: {error.strerror}") from error
 
 
 def load_tensors(path: str | os.PathLike[str]) -> LoadedTensors:
@@ -89,8 +91,8 @@ def load_tensors(path: str | os.PathLike[str]) -> LoadedTensors:
     for name, raw in contents.tensors.items():
         if raw.dtype not in ENGINE_DTYPES:
             raise CheckpointError(
-                f"{shown(Path(path))}: tensor '{shown(name)}' is {raw.dtype}, a type that the "
-                f"engine does not have; save it as one of {', '.join(ENGINE_DTYPES)}"
+                f"{path_text(Path(path))}: tensor '{path_text(name)}' is {raw.dtype}, a type that "
+                f"the engine does not have; save it as one of {', '.join(ENGINE_DTYPES)}"
             )
     tensors = {name: as_tensor(raw) for name, raw in contents.tensors.items()}
     return LoadedTensors(tensors, contents.metadata)
@@ -109,8 +111,8 @@ def _check(values: object, what: str, kind: type) -> None:
                 f"save_tensors: a name in {what} must be str, got {type(name).__name__} {name!r}"
             )
         if name == METADATA or not is_utf8(name):
-            raise OptionError(f"save_tensors: nothing in {what} can be called '{shown(name)}'")
-        place = f"{what}['{shown(name)}']"
+            raise OptionError(f"save_tensors: nothing in {what} can be called '{path_text(name)}'")
+        place = f"{what}['{path_text(name)}']"
         if not isinstance(value, kind):
             raise OptionTypeError(
                 f"save_tensors: {place} must be {kind.__name__}, got {type(value).__name__}; "

@@ -21,7 +21,8 @@ from gradcli.errors import ExpectationError, Interrupted, Stopped
 from gradcli.train.checkpoint import newest_valid
 from gradcli.train.directory import LOG, RunDirectory, read_manifest
 from gradcli.train.elsewhere import SilentReporter
-from gradcli.train.launch import Circumstances, resume, start
+from gradcli.train.launch import resume, start
+from gradcli.train.run_context import RunContext
 from gradcli.train.signals import Signals
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class Stop(NamedTuple):
 def verify_resume(
     job: Job,
     result: Result,
-    circumstances: Circumstances,
+    context: RunContext,
     reporter: Reporter,
     signals: Signals,
     stop: Stop,
@@ -75,7 +76,7 @@ def verify_resume(
     folder = path / FOLDER
     shutil.rmtree(folder, ignore_errors=True)  # of a process that was killed
     try:
-        stopped = _run_stopped(job, folder, circumstances, signals, step)
+        stopped = _run_stopped(job, folder, context, signals, step)
         with RunDirectory(stopped) as directory:
             again = resume(
                 _anew(job), directory, SilentReporter(), signals, max_steps=stop.max_steps
@@ -131,13 +132,11 @@ class _StopAt(SilentReporter):
         self.signals.first = self._outer.first or reached
 
 
-def _run_stopped(
-    job: Job, folder: Path, circumstances: Circumstances, signals: Signals, step: int
-) -> Path:
+def _run_stopped(job: Job, folder: Path, context: RunContext, signals: Signals, step: int) -> Path:
     """Run a second run and stop it after a step; returns its directory."""
     stop = _StopAt(step, signals)
     # The first run's checkpoints are on the disk already, and it has the whole plan.json.
-    here = replace(circumstances, sets=1, sheet=None)
+    here = replace(context, sets=1, sheet=None)
     try:
         start(_anew(job), folder, here, stop, stop.signals, max_steps=step)
     except Stopped:

@@ -14,12 +14,12 @@ torch = pytest.importorskip("torch", reason="parity needs the extra: pip install
 from gradcli import engine  # noqa: E402
 from gradcli.bench import torch_model  # noqa: E402
 from gradcli.bench.compare_torch import Rival  # noqa: E402
-from gradcli.bench.step import Steps, batch_size  # noqa: E402
+from gradcli.bench.step import TrainingSteps, batch_size  # noqa: E402
 from gradcli.config import build, load, modules  # noqa: E402
 from gradcli.config.losses import LOSSES  # noqa: E402
 from gradcli.config.modules import Parallel, Residual  # noqa: E402
 from gradcli.config.planned import build as build_layer  # noqa: E402
-from gradcli.config.signal import Signal  # noqa: E402
+from gradcli.config.tensor_spec import TensorSpec  # noqa: E402
 from gradcli.engine import nn, optim  # noqa: E402
 from gradcli.engine.nn.hooks import recompute  # noqa: E402
 from gradcli.errors import ConfigError  # noqa: E402
@@ -140,13 +140,15 @@ MODELS = {
         (5, 6),
     ),
     "states": (
-        nn.Sequential(modules.LSTM(3, 4, batch_first=True), modules.GRU(4, 5, batch_first=True)),
+        nn.Sequential(
+            modules.LSTMStates(3, 4, batch_first=True), modules.GRUStates(4, 5, batch_first=True)
+        ),
         (2, 7, 3),
     ),
     "last state": (
         nn.Sequential(
-            modules.RNN(3, 4, nonlinearity="relu", batch_first=True, bias=False),
-            with_last(modules.LSTM(4, 5, num_layers=2, bidirectional=True, batch_first=True)),
+            modules.RNNStates(3, 4, nonlinearity="relu", batch_first=True, bias=False),
+            with_last(modules.LSTMStates(4, 5, num_layers=2, bidirectional=True, batch_first=True)),
         ),
         (2, 7, 3),
     ),
@@ -198,19 +200,19 @@ def test_a_model_and_its_translation_agree(name: str) -> None:
     ("layer", "torch_layer"),
     [
         ({"conv": {"out": 4, "kernel": 3, "padding": 1, "padding_mode": "reflect"}}, "Conv2d"),
-        ({"maxpool": {"kernel": 3, "stride": 2, "ceil_mode": True}}, "MaxPool2d"),
-        ({"maxpool": {"kernel": 2, "stride": 1, "dilation": 2}}, "MaxPool2d"),
-        ({"avgpool": {"kernel": 2, "padding": 1, "count_include_pad": False}}, "AvgPool2d"),
-        ({"avgpool": {"kernel": 4, "stride": 3, "ceil_mode": True}}, "AvgPool2d"),
-        ({"batchnorm": {"affine": False}}, "BatchNorm2d"),
-        ({"layernorm": {"bias": False}}, "LayerNorm"),
-        ({"layernorm": {"affine": False}}, "LayerNorm"),
-        ({"groupnorm": {"groups": 2, "affine": False}}, "GroupNorm"),
-        ({"rmsnorm": {"affine": False}}, "RMSNorm"),
+        ({"max_pool": {"kernel": 3, "stride": 2, "ceil_mode": True}}, "MaxPool2d"),
+        ({"max_pool": {"kernel": 2, "stride": 1, "dilation": 2}}, "MaxPool2d"),
+        ({"avg_pool": {"kernel": 2, "padding": 1, "count_include_pad": False}}, "AvgPool2d"),
+        ({"avg_pool": {"kernel": 4, "stride": 3, "ceil_mode": True}}, "AvgPool2d"),
+        ({"batch_norm": {"affine": False}}, "BatchNorm2d"),
+        ({"layer_norm": {"bias": False}}, "LayerNorm"),
+        ({"layer_norm": {"affine": False}}, "LayerNorm"),
+        ({"group_norm": {"groups": 2, "affine": False}}, "GroupNorm"),
+        ({"rms_norm": {"affine": False}}, "RMSNorm"),
     ],
 )
 def test_a_layer_has_the_options_of_pytorchs(layer: dict[str, Any], torch_layer: str) -> None:
-    [plan] = planned(Signal((4, 6, 8)), layer)
+    [plan] = planned(TensorSpec((4, 6, 8)), layer)
     model = nn.Sequential(build_layer(plan))
     theirs = torch_model.model(torch, job_of(model), model.state_dict())
     assert type(theirs[0]) is getattr(torch.nn, torch_layer)
@@ -293,7 +295,7 @@ def test_a_training_of_a_config_stays_beside_ours(overrides: list[str]) -> None:
     constant = ["schedule={name: constant}", *overrides]
     job = build(load(CONFIGS / "penguins.yaml", constant))
     start = {name: tensor.clone() for name, tensor in job.model.state_dict().items()}
-    ours, theirs = Steps(job, captured=False), Rival(torch, job, start, compiled=False)
+    ours, theirs = TrainingSteps(job, captured=False), Rival(torch, job, start, compiled=False)
     whole = job.dataset.splits["train"].size // batch_size(job)
     for _ in range(min(whole, 5)):
         assert ours.run(1) == pytest.approx(theirs.run(1), rel=1e-4)
@@ -310,7 +312,7 @@ def test_scaled_targets_are_scaled_in_pytorch_too(tmp_path: Path) -> None:
     )
     job = build(load(tmp_path / "t.yaml"))
     start = {name: tensor.clone() for name, tensor in job.model.state_dict().items()}
-    ours, theirs = Steps(job, captured=False), Rival(torch, job, start, compiled=False)
+    ours, theirs = TrainingSteps(job, captured=False), Rival(torch, job, start, compiled=False)
     for _ in range(4):
         assert ours.run(1) == pytest.approx(theirs.run(1), rel=1e-4)
 

@@ -14,7 +14,7 @@ from benchmarks import gpu_device, gpu_products, gpu_torch  # noqa: E402
 from benchmarks.gpu_jobs import CONFIGS, QUICKER, job_of  # noqa: E402
 from gradcli import engine  # noqa: E402
 from gradcli.bench.compare_torch import Rival  # noqa: E402
-from gradcli.bench.step import Steps  # noqa: E402
+from gradcli.bench.step import TrainingSteps  # noqa: E402
 
 pytestmark = pytest.mark.parity
 
@@ -51,7 +51,7 @@ def test_a_rival_begins_with_our_loss(name: str) -> None:
     job = job_of(CONFIGS[name], QUICKER[name])
     start = {key: tensor.clone() for key, tensor in job.model.state_dict().items()}
     rival = Rival(torch, job, start, compiled=False, half=False)
-    loss = Steps(job, captured=False).run(1)
+    loss = TrainingSteps(job, captured=False).run(1)
     assert rival.run(1) == pytest.approx(loss, rel=1e-5)
     assert rival.run(2) != pytest.approx(loss, rel=1e-5)
 

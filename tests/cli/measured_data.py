@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from gradcli.cli.main import run
-from gradcli.data import DATASETS, DataFacts, Facts, LoadedData
+from gradcli.data import DATASETS, DataFacts, DataSpec, LoadedData
 from gradcli.data.prepared.cache import cache_folder
 from gradcli.data.prepared.identity import sha256_of
 from gradcli.data.prepared.sets import PreparedSet, Recipe, prepared
@@ -67,11 +67,11 @@ class Measured:
             watched.advance(1)
         return {"rows": len(lines), "classes": 2}
 
-    def facts(self) -> Facts:
+    def facts(self) -> DataSpec:
         known = self.opened().facts
-        return Facts((2,), "float", (), known["classes"], None, (), {"train": known["rows"]})
+        return DataSpec((2,), "float", (), known["classes"], None, (), {"train": known["rows"]})
 
-    def outline(self, facts: Facts) -> Mapping[str, Samples]:
+    def outline(self, facts: DataSpec) -> Mapping[str, Samples]:
         return outlined(facts, "float32", "int64", 1.0, 0.0, 1.0)
 
     def load(self) -> LoadedData:

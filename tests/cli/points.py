@@ -14,7 +14,7 @@ import pytest
 
 from gradcli import engine
 from gradcli.cli.main import run
-from gradcli.data import DATASETS, Facts, Unseen
+from gradcli.data import DATASETS, DataSpec, Unseen
 
 CONFIG = """\
 gradcli: 1
@@ -54,7 +54,7 @@ class PointsSplit:
 @dataclass(frozen=True)
 class PointsData:
     source: Any
-    facts: Facts
+    facts: DataSpec
     splits: dict[str, PointsSplit]
     sha256: dict[str, str]
     state: dict[str, Any] = field(default_factory=dict)
@@ -71,8 +71,8 @@ class Points:
     def locate(self, root: Path) -> Points:
         return self
 
-    def facts(self) -> Facts:
-        return Facts(
+    def facts(self) -> DataSpec:
+        return DataSpec(
             input=(2,),
             input_kind="float",
             target=(),
@@ -82,7 +82,7 @@ class Points:
             sizes={"train": self.train, "val": 20, "test": 12},
         )
 
-    def outline(self, facts: Facts) -> dict[str, PointsSplit]:
+    def outline(self, facts: DataSpec) -> dict[str, PointsSplit]:
         return self.load().splits
 
     def load(self) -> PointsData:

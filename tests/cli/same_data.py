@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from gradcli.cli.main import run
-from gradcli.data import csv, files, long_text, picture_files, text
+from gradcli.data import csv, files, image_files, long_text, text
 from gradcli.data.bpe import source as bpe_source
 from gradcli.data.tabular import opening
 
@@ -156,7 +156,7 @@ def make(kind: str) -> None:
 
 def shrink(patch: pytest.MonkeyPatch) -> None:
     """What is small otherwise is prepared, or mapped."""
-    patch.setattr(picture_files, "SMALL_FILES", 4)
+    patch.setattr(image_files, "SMALL_FILES", 4)
     patch.setattr(files, "LARGE", 100)
     patch.setattr(text, "SMALL_GZIP", -1)
     patch.setattr(text, "SMALL", -1)

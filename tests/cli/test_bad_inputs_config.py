@@ -54,7 +54,7 @@ ROWS: list[tuple[str, tuple[str, str], int, str]] = [
     ("15 data", ("name: fake", "name: imagenet"), 2, "no data is called 'imagenet'"),
     ("16 sizes", ("linear: 16", "linear: {in: 800, out: 16}"), 2, "layer 1, linear: 'in' says 800"),
     ("17 conv", ("- flatten", "- conv: {out: 2, kernel: 30}"), 2, "the output would be -1 x -1"),
-    ("17 pool", ("- flatten", "- maxpool: 40"), 2, "input 1x28x28, kernel (40, 40)"),
+    ("17 pool", ("- flatten", "- max_pool: 40"), 2, "input 1x28x28, kernel (40, 40)"),
     ("18 dropout 1", ("relu", "dropout: 1.0"), 2, "a number in [0, 1), got 1.0"),
     ("18 dropout", ("relu", "dropout: 1.5"), 2, "a number in [0, 1), got 1.5"),
     ("18 momentum", ("lr: 0.1", "lr: 0.1, momentum: 1.0"), 2, "a number in [0, 1), got 1.0"),
@@ -228,7 +228,7 @@ def test_an_epoch_without_a_step_shows_counts_and_two_ways_out(
 
 
 def test_batchnorm_and_a_last_batch_of_one(refused: Refused, config_file: Write) -> None:
-    path = config_file(("relu", "batchnorm"), ("batch: 10", "batch: 11"))
+    path = config_file(("relu", "batch_norm"), ("batch: 10", "batch: 11"))
     message = "batches of 11 from 100 training samples leave one of 1"
     ended = refused(2, message, "train", path)
     assert "set train.drop_last to true" in ended.err

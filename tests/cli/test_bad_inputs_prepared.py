@@ -73,11 +73,11 @@ def test_of_two_processes_one_prepares_and_the_other_one_waits(measured: Command
 
 
 def test_whoever_waits_says_so(measured: Command) -> None:
-    from gradcli.data.prepared.lock import Lock
+    from gradcli.data.prepared.lock import PreparationLock
 
     measured("data", "prepare", "measured.yaml")
     [one] = sets()
-    lock = Lock(one.with_name(f"{one.name}.lock"), None)
+    lock = PreparationLock(one.with_name(f"{one.name}.lock"), None)
     measured("data", "clean", "--yes", "--cache", "cache")
     os.truncate(_writable(one / "targets.npy"), 100)
     process = begin("data", "prepare", "measured.yaml")

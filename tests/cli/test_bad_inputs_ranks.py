@@ -16,7 +16,7 @@ from refusals import gradcli, refused
 from gradcli.cli import launchers, main, options
 from gradcli.engine import distributed
 from gradcli.train import agreement
-from gradcli.train.launcher import MARKS, Mark
+from gradcli.train.launcher import MARKS, LauncherVariable
 
 __all__ = ["gradcli", "refused"]
 
@@ -43,7 +43,7 @@ def no_launcher(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(mark.name, raising=False)
 
 
-def of_two(mark: Mark) -> dict[str, str]:
+def of_two(mark: LauncherVariable) -> dict[str, str]:
     value = "1" if mark.says == "own" else "2"
     return {mark.name: value, **({mark.beside: "0"} if mark.beside else {})}
 

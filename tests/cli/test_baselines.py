@@ -130,7 +130,7 @@ def test_of_text_it_is_the_unigram(trained) -> None:
 
 @pytest.mark.parametrize(
     ("loss", "end"),
-    [("kl", "logsoftmax"), ("bce_with_logits", "identity"), ("poisson_nll", "identity")],
+    [("kl", "log_softmax"), ("bce_with_logits", "identity"), ("poisson_nll", "identity")],
 )
 def test_losses_of_probabilities_and_counts_see_the_mean(trained, loss: str, end: str) -> None:
     numpy: Any = pytest.importorskip("numpy")

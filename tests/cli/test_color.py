@@ -13,7 +13,7 @@ from terminal import in_terminal
 
 import gradcli as package
 from gradcli.cli import output
-from gradcli.errors import ConfigError, DataError, Place, Stopped
+from gradcli.errors import ConfigError, DataError, Location, Stopped
 
 __all__ = ["gradcli"]
 
@@ -126,8 +126,8 @@ def test_the_option_counts_before_and_behind_the_command(
 def test_an_error_has_its_kind_and_its_carets_in_colour(environment, streams) -> None:
     environment(**COLORFUL)
     _, err = streams(True, True)
-    place = Place("a.yaml", 12, 3, 2, "  lr: fast  # ^ no caret of ours")
-    output.errors([ConfigError("wrong", place=place, caret="here", notes=("a way",))], 2, False)
+    place = Location("a.yaml", 12, 3, 2, "  lr: fast  # ^ no caret of ours")
+    output.errors([ConfigError("wrong", location=place, caret="here", notes=("a way",))], 2, False)
     assert err.getvalue() == (
         "\x1b[31m\x1b[1merror[E101]\x1b[0m wrong\n"
         "  --> a.yaml:12:3\n"
@@ -151,7 +151,7 @@ def test_warnings_and_stops_are_yellow(environment, streams) -> None:
 def test_an_error_itself_knows_nothing_of_colour(environment, streams) -> None:
     environment(**COLORFUL)
     streams(True, True)
-    error = DataError("broken", place=Place("a.csv", 1, 1, 1, "x"), caret="here")
+    error = DataError("broken", location=Location("a.csv", 1, 1, 1, "x"), caret="here")
     assert ESCAPE not in output.render(error) + str(error) + str(output.as_object(error))
 
 

@@ -14,7 +14,7 @@ from points import gradcli
 from refusals import refused
 
 from gradcli.engine.device import cpu
-from gradcli.train.lock import Lock
+from gradcli.train.lock import RunLock
 
 __all__ = ["gradcli", "refused"]
 
@@ -245,7 +245,7 @@ def test_an_odd_name_is_no_run(gradcli, refused, name: str) -> None:
 def test_a_run_that_goes_on_is_compared_as_far_as_it_came(gradcli) -> None:
     train(gradcli, "a")
     run = train(gradcli, "b", "--max-steps", "6")
-    lock = Lock(run / "lock")
+    lock = RunLock(run / "lock")
     change(run / "status.json", status="running", weights_sha256=None)
     ended = gradcli("compare", "a", "b")
     lock.release()

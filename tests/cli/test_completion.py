@@ -179,9 +179,9 @@ def test_no_engine_is_imported_for_it(place: Path) -> None:
 
 
 def test_the_keys_of_train_are_those_of_its_settings() -> None:
-    from gradcli.train.job import Settings
+    from gradcli.train.job import TrainSettings
 
-    assert {field.name for field in fields(Settings)} == set(completion.TRAIN_KEYS)
+    assert {field.name for field in fields(TrainSettings)} == set(completion.TRAIN_KEYS)
 
 
 @pytest.mark.parametrize("step", [0, 7, 12_345_678, 123_456_789_012])

@@ -13,7 +13,7 @@ from measured_data import CONFIG, Measured, write_rows
 from points import Ended, gradcli
 
 from gradcli.data import DATASETS
-from gradcli.data.prepared.lock import Lock
+from gradcli.data.prepared.lock import PreparationLock
 
 __all__ = ["gradcli"]
 Command = Callable[..., Ended]
@@ -108,7 +108,7 @@ def test_a_set_in_use_of_late_stays_where_the_old_go(measured: Command) -> None:
 def test_a_set_that_is_being_made_stays(measured: Command) -> None:
     measured("data", "prepare", "measured.yaml")
     [one] = sets()
-    with Lock(one.with_name(f"{one.name}.lock"), None):
+    with PreparationLock(one.with_name(f"{one.name}.lock"), None):
         ended = measured("data", "clean", "--yes", "--cache", "cache")
         half = Path("cache", f".{one.name}.77-0123abcd")
         half.mkdir()
@@ -125,7 +125,7 @@ def test_the_lock_of_a_set_that_is_being_made_stays_and_one_that_nobody_holds_go
     Path("cache").mkdir()
     locks = [Path("cache", f"measured-{number * 16}.lock") for number in "01"]
     locks[1].touch()
-    with Lock(locks[0], None):
+    with PreparationLock(locks[0], None):
         assert measured("data", "clean", "--yes", "--cache", "cache").code == 0
         assert [lock.exists() for lock in locks] == [True, False]
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from points import CONFIG, only_run
 
 from gradcli.config import load
-from gradcli.train.job import RECORDS, Settings, logged_every
+from gradcli.train.job import RECORDS, TrainSettings, logged_every
 
 Call = Callable[..., Any]
 gradcli = points.gradcli
@@ -37,13 +37,13 @@ def resolved_every(run: Path) -> int:
     [(0, 1), (1, 1), (599, 1), (600, 2), (1290, 3), (3799, 9), (3800, 10), (5999, 10), (6000, 20)],
 )
 def test_it_is_a_four_hundredth_rounded_to_one_digit(steps: int, every: int) -> None:
-    assert logged_every(Settings(batch=1, steps=steps), steps) == every
-    assert logged_every(Settings(batch=1, steps=steps, log_every=7), steps) == 7
+    assert logged_every(TrainSettings(batch=1, steps=steps), steps) == every
+    assert logged_every(TrainSettings(batch=1, steps=steps, log_every=7), steps) == 7
 
 
 @given(st.integers(RECORDS, 10**12))
 def test_a_run_has_about_400_lines(steps: int) -> None:
-    every = logged_every(Settings(batch=1, steps=steps), steps)
+    every = logged_every(TrainSettings(batch=1, steps=steps), steps)
     assert str(every).rstrip("0") in list("123456789")
     assert RECORDS / 1.5 <= steps / every < RECORDS * 1.5
 

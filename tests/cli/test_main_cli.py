@@ -11,7 +11,7 @@ import click
 import pytest
 
 from gradcli.cli import main, options, output
-from gradcli.errors import ConfigError, DataError, ErrorGroup, GradcliError, Place
+from gradcli.errors import ConfigError, DataError, ErrorGroup, GradcliError, Location
 
 
 def gradcli(*args: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -173,7 +173,7 @@ def test_debug_shows_the_traceback(failing: object, capsys: pytest.CaptureFixtur
 
 
 def test_json_errors_are_objects(failing: object, capsys: pytest.CaptureFixture[str]) -> None:
-    failing(ConfigError("bad", place=Place("a.yaml", 3, 4), caret="here", notes=("do x",)))  # type: ignore[operator]
+    failing(ConfigError("bad", location=Location("a.yaml", 3, 4), caret="here", notes=("do x",)))  # type: ignore[operator]
     assert main.run(["ops", "--json"]) == 2
     found = json.loads(capsys.readouterr().err)
     assert found["exit_code"] == 2
@@ -241,7 +241,7 @@ def test_the_message_has_place_line_caret_and_notes() -> None:
     problem = GradcliError(
         "unknown key 'weight_decy' in optim (adamw)",
         code="E103",
-        place=Place("configs/mnist.yaml", 14, 32, 11, line),
+        location=Location("configs/mnist.yaml", 14, 32, 11, line),
         caret="did you mean 'weight_decay'?",
         notes=("keys here: lr",),
     )
@@ -255,8 +255,8 @@ def test_the_message_has_place_line_caret_and_notes() -> None:
 
 
 def test_long_lines_are_cut_around_the_caret() -> None:
-    place = Place("a.yaml", 1, 5001, 3, "x" * 5000 + "bad" + "y" * 5000)
-    lines = output.render(GradcliError("m", place=place)).splitlines()
+    place = Location("a.yaml", 1, 5001, 3, "x" * 5000 + "bad" + "y" * 5000)
+    lines = output.render(GradcliError("m", location=place)).splitlines()
     assert all(len(line) < 200 for line in lines)
     column = lines[3].index("^")
     assert lines[2][column : column + 3] == "bad"

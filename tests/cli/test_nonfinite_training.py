@@ -177,12 +177,12 @@ FORWARD: dict[str, tuple[dict[str, str], str]] = {
         r"it began in layer 2 conv 4, op conv2d, forward: \d+ of \d+ values",
     ),
     "before a batch norm": (
-        {"model": f"[linear: {{out: 8, init: {HUGE}}}, batchnorm, relu, linear: 2]"},
+        {"model": f"[linear: {{out: 8, init: {HUGE}}}, batch_norm, relu, linear: 2]"},
         r"it began in layer 0 linear 8, op linear, forward",
     ),
     "a batch norm": (
-        {"model": f"[linear: {{out: 8, init: {ZERO}}}, batchnorm: {{eps: 1e-80}}, linear: 2]"},
-        r"it began in layer 1 batchnorm.*, op batch_norm, forward: \d+ of \d+ values",
+        {"model": f"[linear: {{out: 8, init: {ZERO}}}, batch_norm: {{eps: 1e-80}}, linear: 2]"},
+        r"it began in layer 1 batch_norm.*, op batch_norm, forward: \d+ of \d+ values",
     ),
     "a softmax by hand": (
         {"model": "[own_softmax: {scale: 100}, linear: 2]"},
@@ -223,7 +223,7 @@ def test_an_overflow_on_the_way_back_alone_is_named(gradcli: Command, op: str, t
 
 
 # One sample of 800 is NaN: that of step 50 of 100.
-NORM = "[linear: {out: 8, bias: false}, batchnorm, relu, linear: 2]"
+NORM = "[linear: {out: 8, bias: false}, batch_norm, relu, linear: 2]"
 POISONED = int(epoch_order(5, 0, 800)[49 * 8 + 3].item())
 LONG = ("-s", "train.steps=100", "-s", "train.checkpoint_every=1", "-s", "train.keep=200")
 SKIP = ("-s", "train.on_nonfinite=skip")
@@ -344,7 +344,7 @@ def test_gradients_that_nobody_looked_at_are_found_from_the_last_checkpoint(
     gradcli: Command, every: int
 ) -> None:
     data = f"samples: 800, at: {POISONED}, value: '77'"
-    config = written(data=data, model="[root, linear: 8, batchnorm, linear: 2]", train="ema: 0.9")
+    config = written(data=data, model="[root, linear: 8, batch_norm, linear: 2]", train="ema: 0.9")
     more = ("-s", "train.steps=100", "-s", f"train.checkpoint_every={every}")
     ended = gradcli("train", config, *more, "-s", "optim.name=adam")
     text = " ".join(ended.err.split())
@@ -362,7 +362,7 @@ def test_gradients_that_nobody_looked_at_are_found_from_the_last_checkpoint(
 
 
 def test_the_running_statistics_are_put_back_behind_an_overflow(gradcli: Command) -> None:
-    model = f"[linear: {{out: 8, init: {HUGE}}}, batchnorm, relu, linear: 2]"
+    model = f"[linear: {{out: 8, init: {HUGE}}}, batch_norm, relu, linear: 2]"
     assert gradcli("train", written(model=model), *SKIP).code == 5
     statistics = stored(5).tensors["model.1.running_var"]
     assert memoryview(statistics.data).cast("B").cast("f").tolist() == [1.0] * 8

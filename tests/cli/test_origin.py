@@ -33,12 +33,12 @@ optim: {name: adam, lr: 0.003}
 """,
     "lstm": """\
 data: {name: text, file: words, context: 16}
-model: [embed: 32, lstm: 40, layernorm, gelu, linear: $data.vocab]
+model: [embed: 32, lstm: 40, layer_norm, gelu, linear: $data.vocab]
 optim: {name: sgd, lr: 0.5, momentum: 0.9}
 """,
     "images": """\
 data: {name: idx, images: images, labels: labels}
-model: [conv: {out: 16, kernel: 3}, batchnorm, silu, maxpool: 2, dropout: 0.1, flatten, linear: 4]
+model: [conv: {out: 16, kernel: 3}, batch_norm, silu, max_pool: 2, dropout: 0.1, flatten, linear: 4]
 optim: {name: adamw, lr: 0.003}
 """,
 }

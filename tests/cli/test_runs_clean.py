@@ -14,7 +14,7 @@ from test_runs_command import make
 
 from gradcli.errors import RunError
 from gradcli.train import run_cleaning
-from gradcli.train.lock import Lock
+from gradcli.train.lock import RunLock
 from gradcli.train.run_list import runs_in
 
 __all__ = ["gradcli", "refused"]
@@ -77,7 +77,7 @@ def test_the_best_of_its_name_stays(gradcli) -> None:
 def test_a_run_in_use_stays(gradcli) -> None:
     busy = make("dots", 1, "running")
     make("dots", 2, "finished")
-    lock = Lock(busy / "lock")
+    lock = RunLock(busy / "lock")
     ended = gradcli("runs", "clean", "--keep", "1", "--yes")
     assert (ended.code, "it is in use" in ended.out) == (0, True)
     assert left() == [1, 2]

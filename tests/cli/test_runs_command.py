@@ -11,7 +11,7 @@ import pytest
 from points import gradcli
 from refusals import refused
 
-from gradcli.train.lock import Lock, is_held
+from gradcli.train.lock import RunLock, is_held
 from gradcli.train.metrics import METRICS
 from gradcli.train.run_list import COLUMNS, LOWER, STATES, direction, runs_in
 
@@ -78,7 +78,7 @@ def test_each_column_sorts(gradcli, column: str) -> None:
 def test_a_run_that_was_killed_is_told_from_one_that_goes_on(gradcli) -> None:
     killed, alive = make("killed", 1, "running"), make("alive", 2, "running")
     killed.joinpath("lock").write_text('{"pid": 1, "host": "x", "started": "then"}')
-    lock = Lock(alive / "lock")
+    lock = RunLock(alive / "lock")
     assert is_held(alive / "lock")
     states = {row["name"]: row["status"] for row in gradcli("runs", "--json").json["runs"]}
     assert states == {"killed": "killed", "alive": "running"}

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from gradcli.cli import progress
-from gradcli.cli.progress import Progress, say_result
+from gradcli.cli.progress import ProgressReporter, say_result
 from gradcli.train.report import Result
 
 RESULT = Result("runs/a/1", "finished", 3, 1.5, {"test.loss": math.nan, "test.accuracy": 0.5}, "ab")
@@ -26,7 +26,7 @@ class Closed(io.StringIO):
         raise BrokenPipeError
 
 
-def follow(reporter: Progress) -> None:
+def follow(reporter: ProgressReporter) -> None:
     reporter.on_start("runs/a/1", 0, 3, 2)
     for step in (1, 2, 3):
         reporter.on_step(step, 0.25, 1e-3)
@@ -38,7 +38,7 @@ def follow(reporter: Progress) -> None:
 def test_a_terminal_gets_a_bar_with_loss_rate_and_time(monkeypatch) -> None:
     screen = Terminal()
     monkeypatch.setattr(sys, "stderr", screen)
-    follow(Progress())
+    follow(ProgressReporter())
     text = screen.getvalue()
     assert "3/3" in text
     assert "epoch 1/2" in text
@@ -56,7 +56,7 @@ LINES = [
 
 
 def test_elsewhere_there_are_lines(capsys) -> None:
-    follow(Progress())
+    follow(ProgressReporter())
     quiet = capsys.readouterr()
     assert quiet.out == ""
     assert quiet.err.splitlines() == LINES
@@ -64,13 +64,13 @@ def test_elsewhere_there_are_lines(capsys) -> None:
 
 def test_elsewhere_a_line_comes_every_few_seconds(capsys, monkeypatch) -> None:
     monkeypatch.setattr(progress, "QUIET_SECONDS", -1.0)
-    follow(Progress())
+    follow(ProgressReporter())
     lines = capsys.readouterr().err.splitlines()
     assert "epoch 1/2  step 2/3  loss 0.2500  lr 0.001" in lines
 
 
 def test_without_evaluations_an_epoch_has_a_line(capsys) -> None:
-    reporter = Progress(evaluates=False)
+    reporter = ProgressReporter(evaluates=False)
     reporter.on_start("runs/a/1", 0, 7, 2)
     for step in range(1, 8):
         reporter.on_step(step, 1 / step, 1e-3)
@@ -81,7 +81,7 @@ def test_without_evaluations_an_epoch_has_a_line(capsys) -> None:
 
 
 def test_many_short_epochs_are_no_flood(capsys) -> None:
-    reporter = Progress(evaluates=False)
+    reporter = ProgressReporter(evaluates=False)
     reporter.on_start("runs/a/1", 0, 3000, 3)
     for step in range(1, 3001):
         reporter.on_step(step, 0.5, 1e-3)
@@ -103,14 +103,14 @@ def test_many_short_epochs_are_no_flood(capsys) -> None:
     ],
 )
 def test_a_loss_of_any_size_is_short(loss: float, expected: str, capsys) -> None:
-    reporter = Progress()
+    reporter = ProgressReporter()
     reporter.on_start("runs/a/1", 0, 3, 2)
     reporter.on_step(1, loss, 0.1)
     assert capsys.readouterr().err == f"epoch 1/2  step 1/3  loss {expected}  lr 0.1\n"
 
 
 def test_an_end_that_comes_early_has_the_last_loss(capsys) -> None:
-    reporter = Progress()
+    reporter = ProgressReporter()
     reporter.on_start("runs/a/1", 4, 100, 10)
     for step in (5, 6, 7):
         reporter.on_step(step, 1 / step, 1e-3)
@@ -123,7 +123,7 @@ def test_an_end_that_comes_early_has_the_last_loss(capsys) -> None:
 
 
 def test_json_keeps_both_streams_clean(capsys) -> None:
-    follow(Progress(as_json=True))
+    follow(ProgressReporter(as_json=True))
     say_result(RESULT, as_json=True)
     captured = capsys.readouterr()
     assert captured.err == ""
@@ -134,7 +134,7 @@ def test_json_keeps_both_streams_clean(capsys) -> None:
 
 def test_a_closed_stream_ends_no_training(monkeypatch) -> None:
     monkeypatch.setattr(sys, "stderr", Closed())
-    follow(Progress())
+    follow(ProgressReporter())
 
 
 def test_the_result_is_told_in_three_lines(capsys) -> None:

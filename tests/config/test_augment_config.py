@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from gradcli.config.load import load
-from gradcli.config.losses import LOSSES, Loss
+from gradcli.config.losses import LOSSES, LossSpec
 from gradcli.errors import ErrorGroup
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "data"))
@@ -61,13 +61,13 @@ def test_mistakes_are_told_with_their_place(config: Any, augment: str, message: 
         load(config(augment))
     [error] = caught.value.errors
     assert message in error.message
-    assert str(error.place).endswith(("config.yaml:3:60", "config.yaml:3:51"))
+    assert str(error.location).endswith(("config.yaml:3:60", "config.yaml:3:51"))
 
 
 def test_mixup_needs_a_loss_for_probabilities(config: Any, monkeypatch: Any) -> None:
     path = config("[mixup]")
     assert load(path).facts.mixed
-    monkeypatch.setitem(LOSSES, "cross_entropy", lambda: Loss(("labels",), lambda: max))
+    monkeypatch.setitem(LOSSES, "cross_entropy", lambda: LossSpec(("labels",), lambda: max))
     with pytest.raises(ErrorGroup) as caught:
         load(path)
     [error] = caught.value.errors

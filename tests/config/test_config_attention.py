@@ -116,7 +116,7 @@ def test_the_name_of_others_for_a_squared_relu_is_known() -> None:
 @pytest.mark.parametrize(
     ("layers", "std"),
     [
-        ("positions\nlayernorm", 0.02),
+        ("positions\nlayer_norm", 0.02),
         ("residual: [attention: 3]", 0.02),
         ("repeat: {times: 2, layers: [transformer: {heads: 3}]}", 0.02),
         ("lstm: 12", 1.0),

@@ -10,7 +10,7 @@ import pytest
 from gradcli import engine
 from gradcli.config import build, load
 from gradcli.config.planner import LAYERS as LAYERS_BY_NAME
-from gradcli.config.signal import Signal
+from gradcli.config.tensor_spec import TensorSpec
 from gradcli.train.job import Job
 
 Write = Callable[..., Path]
@@ -39,15 +39,15 @@ def job(config_file: Write, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Jo
         "flatten\nlinear: 5\ntanh",
         "linear: {out: 5, bias: false}\nflatten\nsigmoid",
         "conv: {out: 4, kernel: [3, 5], padding: same, bias: false}\nrelu\nflatten",
-        "conv: {out: 4, kernel: 3, stride: 2, padding: 1, dilation: 2}\nbatchnorm\nflatten",
-        "conv: {out: 4, kernel: 3}\nconv: {out: 8, kernel: 3, groups: 4}\navgpool: global",
-        "maxpool: {kernel: 3, stride: 2, padding: 1}\navgpool: [2, 4]\nflatten\nbatchnorm",
-        "layernorm\nflatten\nlayernorm\ndropout: 0.5",
+        "conv: {out: 4, kernel: 3, stride: 2, padding: 1, dilation: 2}\nbatch_norm\nflatten",
+        "conv: {out: 4, kernel: 3}\nconv: {out: 8, kernel: 3, groups: 4}\navg_pool: global",
+        "max_pool: {kernel: 3, stride: 2, padding: 1}\navg_pool: [2, 4]\nflatten\nbatch_norm",
+        "layer_norm\nflatten\nlayer_norm\ndropout: 0.5",
         "gelu\ngelu: {approximate: tanh}\nsoftmax\nflatten",
         "residual: [conv: {out: 1, kernel: 3, padding: 1}, relu]\nflatten",
         "residual: {layers: [linear: 5, relu], shortcut: [linear: 5]}\nflatten",
         "parallel: {branches: [[linear: 5], [linear: 7, relu], []], dim: -1}\nflatten",
-        "parallel: [[maxpool: 4], [conv: {out: 3, kernel: 4, stride: 4}, batchnorm]]\nflatten",
+        "parallel: [[max_pool: 4], [conv: {out: 3, kernel: 4, stride: 4}, batch_norm]]\nflatten",
         "parallel: {branches: [[linear: 28], []], join: add}\nflatten",
         "repeat: {times: 3, layers: [linear: 28, relu]}\nflatten",
     ],
@@ -67,7 +67,7 @@ def test_the_plan_is_what_is_built(
 
 def test_text_goes_through_an_embedding_to_a_loss(job: Callable[..., Job]) -> None:
     made = job(
-        (LAYERS, "  - embed: 12\n  - layernorm\n"),
+        (LAYERS, "  - embed: 12\n  - layer_norm\n"),
         ("$data.classes", "$data.vocab"),
         ("fake", "fake, kind: text"),
     )
@@ -98,8 +98,8 @@ def test_the_last_state_has_seen_the_whole_sequence(kind: str, bidirectional: bo
     layer = LAYERS_BY_NAME[kind]
     x = engine.randn(2, 5, 3)
     options = {"out": 4, "depth": 2, "bidirectional": bidirectional}
-    every = layer.maker(Signal((5, 3)), options)()
-    last = layer.maker(Signal((5, 3)), {**options, "last": True})()
+    every = layer.maker(TensorSpec((5, 3)), options)()
+    last = layer.maker(TensorSpec((5, 3)), {**options, "last": True})()
     last.load_state_dict(every.state_dict())
     states, end = every(x), last(x)
     assert end.shape == (2, 8 if bidirectional else 4)

@@ -38,13 +38,13 @@ def mistakes(config_file: Write, layers: str, data: str = "{name: fake}") -> lis
         ("conv: {out: 4, kernel: [3, 5], padding: same, bias: false}", (4, 28, 28), 4 * 15),
         ("conv: {out: 4, kernel: 2, padding: same}", (4, 28, 28), 4 * 4 + 4),
         ("conv: {out: 4, kernel: 3, stride: 2, padding: 1, dilation: 2}", (4, 13, 13), 40),
-        ("maxpool: 2", (1, 14, 14), 0),
-        ("maxpool: {kernel: 3, stride: 2, padding: 1}", (1, 14, 14), 0),
-        ("avgpool: [2, 4]", (1, 14, 7), 0),
-        ("avgpool: global", (1,), 0),
-        ("batchnorm", (1, 28, 28), 2),
-        ("batchnorm: {momentum: 0.2}", (1, 28, 28), 2),
-        ("layernorm", (1, 28, 28), 2 * 784),
+        ("max_pool: 2", (1, 14, 14), 0),
+        ("max_pool: {kernel: 3, stride: 2, padding: 1}", (1, 14, 14), 0),
+        ("avg_pool: [2, 4]", (1, 14, 7), 0),
+        ("avg_pool: global", (1,), 0),
+        ("batch_norm", (1, 28, 28), 2),
+        ("batch_norm: {momentum: 0.2}", (1, 28, 28), 2),
+        ("layer_norm", (1, 28, 28), 2 * 784),
         ("dropout", (1, 28, 28), 0),
         ("dropout: 0.2", (1, 28, 28), 0),
         ("relu", (1, 28, 28), 0),
@@ -61,7 +61,7 @@ def mistakes(config_file: Write, layers: str, data: str = "{name: fake}") -> lis
             29 * 12,
         ),
         ("parallel: {branches: [[linear: 28], []], join: add}", (1, 28, 28), 28 * 29),
-        ("parallel: [[maxpool: 4], [conv: {out: 3, kernel: 4, stride: 4}]]", (4, 7, 7), 51),
+        ("parallel: [[max_pool: 4], [conv: {out: 3, kernel: 4, stride: 4}]]", (4, 7, 7), 51),
         ("repeat: {times: 3, layers: [linear: 28, relu]}", (1, 28, 28), 3 * (28 * 28 + 28)),
     ],
 )
@@ -75,7 +75,7 @@ def test_shapes_and_parameters(
 
 def test_text_is_embedded_and_classified_at_each_place(config_file: Write) -> None:
     path = config_file(
-        (LAYERS, "  - embed: 12\n  - layernorm\n"),
+        (LAYERS, "  - embed: 12\n  - layer_norm\n"),
         ("$data.classes", "$data.vocab"),
         ("fake", "fake, kind: text"),
     )
@@ -122,13 +122,13 @@ def test_recurrent_layers_on_text(
     ("layers", "message"),
     [
         ("conv: {out: 4, kernel: 30}", "would be -1 x -1; input 1x28x28, weight (4, 1, 30, 30)"),
-        ("maxpool: 29", "layer 0, maxpool: the output would be 0 x 0; input 1x28x28"),
+        ("max_pool: 29", "layer 0, max_pool: the output would be 0 x 0; input 1x28x28"),
         ("conv: {out: 4, kernel: 3, groups: 2}", "groups=2 must divide in=1 and out=4"),
         ("conv: {out: 4, kernel: 3, padding: same, stride: 2}", "'same' needs stride 1"),
         ("conv: {out: 4, kernel: 3, in: 3}", "'in' says 3, the input has 1"),
-        ("maxpool: {kernel: 2, padding: 2}", "padding 2 is more than half of kernel 2"),
-        ("avgpool: {kernel: global, stride: 2}", "a global window has no stride"),
-        ("flatten\nmaxpool: 2", "layer 1, maxpool: needs images (channels x height x width)"),
+        ("max_pool: {kernel: 2, padding: 2}", "padding 2 is more than half of kernel 2"),
+        ("avg_pool: {kernel: global, stride: 2}", "a global window has no stride"),
+        ("flatten\nmax_pool: 2", "layer 1, max_pool: needs images (channels x height x width)"),
         ("flatten\nlinear: {in: 800, out: 5}", "layer 1, linear: 'in' says 800, the input has 784"),
         ("flatten\nresidual: [linear: 5]", "residual: the input is 784, its layers give 5"),
         (
@@ -138,7 +138,7 @@ def test_recurrent_layers_on_text(
         ("parallel: [[linear: 5], []]", "branch 0 gives 1x28x5, branch 1 gives 1x28x28; concat"),
         ("parallel: {branches: [[flatten], []], join: add}", "branch 1 gives 1x28x28; a sum needs"),
         ("parallel: {branches: [[relu], []], dim: 3}", "concat: dim 3 is outside -3..2"),
-        ("parallel: [[relu], [maxpool: 29]]", "layer 0.1.0, maxpool: the output would be 0 x 0"),
+        ("parallel: [[relu], [max_pool: 29]]", "layer 0.1.0, max_pool: the output would be 0 x 0"),
         ("embed: 3", "needs indices"),
         ("lstm: 3", "layer 0, lstm: needs sequences (steps x features), got 1x28x28"),
         ("flatten\ngru: 3", "layer 1, gru: needs sequences (steps x features), got 784"),
@@ -150,14 +150,14 @@ def test_what_does_not_fit_is_named(config_file: Write, layers: str, message: st
     assert any(message in f"{error.message} {error.notes}" for error in found), found
     assert isinstance(found[0], ShapeError)
     assert found[0].exit_code == 2
-    assert found[0].place is not None
+    assert found[0].location is not None
 
 
 @pytest.mark.parametrize(
     ("layer", "value"),
     [
         ("conv: {out: 4, kernel: 3, groups: 3}", "3}"),
-        ("maxpool: {padding: 2, kernel: 2}", "2, kernel"),
+        ("max_pool: {padding: 2, kernel: 2}", "2, kernel"),
         ("upsample: {mode: linear, scale: 2}", "linear"),
         ("pad: {size: [1, 2, 3, 29], mode: reflect}", "pad:"),
     ],
@@ -165,7 +165,7 @@ def test_what_does_not_fit_is_named(config_file: Write, layers: str, message: st
 def test_what_the_engine_refuses_is_told_at_the_key_it_names(
     config_file: Write, layer: str, value: str
 ) -> None:
-    place = mistakes(config_file, layer)[0].place
+    place = mistakes(config_file, layer)[0].location
     assert place is not None
     assert place.text[place.column - 1 :].startswith(value)
 
@@ -257,7 +257,7 @@ def test_batchnorm_refuses_a_batch_of_one_sample(
     config_file: Write, train: int, batch: int
 ) -> None:
     path = config_file(
-        ("- relu", "- batchnorm"),
+        ("- relu", "- batch_norm"),
         ("fake", f"fake, train: {train}"),
         ("batch: 10", f"batch: {batch}"),
     )
@@ -269,7 +269,7 @@ def test_batchnorm_refuses_a_batch_of_one_sample(
 def test_batchnorm_takes_a_dropped_last_sample(config_file: Write) -> None:
     load(
         config_file(
-            ("- relu", "- batchnorm"),
+            ("- relu", "- batch_norm"),
             ("fake", "fake, train: 101"),
             ("batch: 10", "batch: 10, drop_last: true"),
         )
@@ -311,7 +311,7 @@ def test_a_model_without_parameters_is_refused(config_file: Write) -> None:
 
 
 def test_bytes_beyond_64_bits_are_refused(config_file: Write) -> None:
-    [error] = mistakes(config_file, "upsample: 10000000\nupsample: 1\navgpool: global")
+    [error] = mistakes(config_file, "upsample: 10000000\nupsample: 1\navg_pool: global")
     assert isinstance(error, ShapeError)
     assert "overflow 64 bits" in error.message
 
@@ -319,19 +319,19 @@ def test_bytes_beyond_64_bits_are_refused(config_file: Write) -> None:
 @pytest.mark.parametrize(
     ("layers", "at"),
     [
-        ("flatten\nlinear: 8\nbatchnorm", ["1"]),
-        ("flatten\nrepeat: {times: 3, layers: [linear: 8, batchnorm]}", ["1.0.0"]),
-        ("flatten\nrepeat: {times: 2, layers: [batchnorm, linear: 8]}", ["1.0.1"]),
-        ("flatten\nrepeat: {times: 2, layers: [linear: 8]}\nbatchnorm", ["1.1.0"]),
-        ("flatten\nlinear: 8\nresidual: [linear: 8, batchnorm]", ["2.0"]),
+        ("flatten\nlinear: 8\nbatch_norm", ["1"]),
+        ("flatten\nrepeat: {times: 3, layers: [linear: 8, batch_norm]}", ["1.0.0"]),
+        ("flatten\nrepeat: {times: 2, layers: [batch_norm, linear: 8]}", ["1.0.1"]),
+        ("flatten\nrepeat: {times: 2, layers: [linear: 8]}\nbatch_norm", ["1.1.0"]),
+        ("flatten\nlinear: 8\nresidual: [linear: 8, batch_norm]", ["2.0"]),
         (
-            "flatten\nresidual: {layers: [linear: 8], shortcut: [linear: 8, batchnorm]}",
+            "flatten\nresidual: {layers: [linear: 8], shortcut: [linear: 8, batch_norm]}",
             ["1.shortcut.0"],
         ),
-        ("flatten\nparallel: {branches: [[linear: 8, batchnorm], [linear: 8]]}", ["1.0.0"]),
-        ("flatten\nlinear: 8\nresidual: [batchnorm]", []),
-        ("flatten\nresidual: {layers: [linear: 8], shortcut: [linear: 8]}\nbatchnorm", []),
-        ("flatten\nlinear: {out: 8, bias: false}\nbatchnorm", []),
+        ("flatten\nparallel: {branches: [[linear: 8, batch_norm], [linear: 8]]}", ["1.0.0"]),
+        ("flatten\nlinear: 8\nresidual: [batch_norm]", []),
+        ("flatten\nresidual: {layers: [linear: 8], shortcut: [linear: 8]}\nbatch_norm", []),
+        ("flatten\nlinear: {out: 8, bias: false}\nbatch_norm", []),
     ],
 )
 def test_bias_before_batchnorm_is_a_warning(config_file: Write, layers: str, at: list[str]) -> None:
@@ -347,8 +347,8 @@ def test_bias_before_batchnorm_is_a_warning(config_file: Write, layers: str, at:
         ("linear: {out: 5, name: wide}", "linear 'wide'"),
         ("gelu", "gelu"),
         ("gelu: tanh", "gelu tanh"),
-        ("layernorm: {eps: 0.00001}", "layernorm"),
-        ("maxpool: [2, 4]", "maxpool"),
+        ("layer_norm: {eps: 0.00001}", "layer_norm"),
+        ("max_pool: [2, 4]", "max_pool"),
     ],
 )
 def test_a_title_tells_the_first_key_where_it_was_chosen(

@@ -20,7 +20,7 @@ def mistakes(path: Path, *overrides: str) -> list[GradcliError]:
 
 def messages(path: Path, *overrides: str) -> str:
     return "\n".join(
-        f"{error.place}: {error.message} [{error.caret}] {error.notes}"
+        f"{error.location}: {error.message} [{error.caret}] {error.notes}"
         for error in mistakes(path, *overrides)
     )
 
@@ -62,7 +62,7 @@ def test_every_mistake_is_reported_at_its_place(config_file: Write) -> None:
         ("metrics: [accuracy]", "metrics: [accurracy]"),
     )
     found = mistakes(path)
-    places = [(error.place.line, error.place.column) for error in found if error.place]
+    places = [(error.location.line, error.location.column) for error in found if error.location]
     assert places == [(6, 14), (7, 5), (10, 11), (11, 24), (11, 28), (13, 27)]
     text = messages(path)
     assert "unknown key 'momentun' in optim (sgd) [did you mean 'momentum'?]" in text
@@ -168,7 +168,7 @@ def test_a_mistake_of_the_data_stands_at_the_key_that_it_begins_with(
     data = "{name: csv, file: x.csv, target: b, numeric: [a], split: {train: 20, val: 1}}"
     [error] = mistakes(config_file(("{name: fake}", data)))
     assert error.message.startswith("split asks for 21 samples")
-    assert error.place and error.place.column == len("data: {") + data.index("split")
+    assert error.location and error.location.column == len("data: {") + data.index("split")
 
 
 def test_zero_epochs_are_allowed(config_file: Write) -> None:
@@ -352,9 +352,9 @@ class TestOverrides:
 def test_options_that_do_not_go_together_are_told_at_their_key(config_file: Write) -> None:
     [found] = mistakes(config_file(("lr: 0.1", "lr: 0.1, weight_decay: 0.1, nesterov: true")))
     assert found.message == "optim (sgd): nesterov needs momentum above 0 and dampening 0"
-    assert found.place is not None
-    line = Path(found.place.file).read_text().splitlines()[found.place.line - 1]
-    assert line[found.place.column - 1 :].startswith("nesterov")
+    assert found.location is not None
+    line = Path(found.location.file).read_text().splitlines()[found.location.line - 1]
+    assert line[found.location.column - 1 :].startswith("nesterov")
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ def test_one_output_stands_for_the_second_of_two_classes() -> None:
     wanted = F.cross_entropy(rows, labels).item()
     for name, given in (("bce_with_logits", outputs), ("bce", outputs.sigmoid())):
         assert made(name)(given, labels).item() == pytest.approx(wanted, rel=1e-6)
-        scores = LOSSES[name]().answers["labels"](given)
+        scores = LOSSES[name]().postprocess["labels"](given)
         assert METRICS["accuracy"]().state(scores, labels)["total"].item() == 2
         found, expected = engine.softmax(scores, -1).tolist(), engine.softmax(rows, -1).tolist()
         assert found == [pytest.approx(row, rel=1e-6) for row in expected]
@@ -97,8 +97,8 @@ def test_metrics_see_what_outputs_stand_for() -> None:
         ("kl", math.exp(0.5)),
         ("poisson_nll", math.exp(0.5)),
     ):
-        assert LOSSES[name]().answers["values"](outputs).item() == pytest.approx(value)
-    assert not {**LOSSES["kl"](log_target=True).answers, **LOSSES["mse"]().answers}
+        assert LOSSES[name]().postprocess["values"](outputs).item() == pytest.approx(value)
+    assert not {**LOSSES["kl"](log_target=True).postprocess, **LOSSES["mse"]().postprocess}
 
 
 @pytest.mark.parametrize("name", sorted(set(LOSSES) - {"cross_entropy", "nll"}))

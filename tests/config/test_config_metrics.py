@@ -70,7 +70,7 @@ def test_a_metric_that_does_not_fit_the_task_has_place_and_cure(
     path = config_file((DATA, data), (LIST, f"metrics: [{metric}]"))
     [error] = [error for error in mistakes(path) if message in error.message]
     assert cure in error.caret
-    assert error.place and error.place.line == 10
+    assert error.location and error.location.line == 10
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_what_cannot_be_watched_is_one_sentence(
 ) -> None:
     [error] = mistakes(config_file((old, new)))
     assert message in error.message + (f" [{error.caret}]" if error.caret else "")
-    assert error.place
+    assert error.location
 
 
 MANY = "metrics: [accuracy, confusion, {recall: {average: none, name: each}}]"
@@ -156,7 +156,7 @@ def test_a_figure_of_many_numbers_cannot_be_watched(
 ) -> None:
     [error] = mistakes(config_file((LIST, MANY), change))
     assert error.message.startswith(message)
-    assert error.place
+    assert error.location
 
 
 def test_scalars_are_watched_by_their_names(config_file: Write) -> None:

@@ -8,25 +8,25 @@ from pathlib import Path
 import pytest
 
 from gradcli.config import load
-from gradcli.config.node import Report
+from gradcli.config.node import ErrorReport
 from gradcli.config.reader import MAX_BYTES, read_file, read_yaml
 from gradcli.errors import ConfigError, GradcliError, members
 
 
 def values(text: str) -> object:
-    report = Report()
+    report = ErrorReport()
     node = read_yaml(text, "f.yaml", report)
     assert report.errors == []
     return node.plain()
 
 
 def mistakes(text: str) -> list[str]:
-    report = Report()
+    report = ErrorReport()
     try:
         read_yaml(text, "f.yaml", report)
     except ConfigError as error:
         report.errors.append(error)
-    return [f"{error.place}: {error.message}" for error in report.errors]
+    return [f"{error.location}: {error.message}" for error in report.errors]
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_what_is_refused_and_where(text: str, message: str) -> None:
 
 def test_another_indentation_is_explained() -> None:
     with pytest.raises(ConfigError) as caught:
-        read_yaml("model:\n  - relu\n - tanh\n", "f.yaml", Report())
+        read_yaml("model:\n  - relu\n - tanh\n", "f.yaml", ErrorReport())
     assert "what belongs together begins in the same column" in caught.value.notes
 
 
@@ -116,7 +116,7 @@ def test_all_readable_mistakes_are_reported_together() -> None:
 
 
 def test_equal_keys_keep_the_first_value() -> None:
-    node = read_yaml("a: 1\na: 2", "f.yaml", Report())
+    node = read_yaml("a: 1\na: 2", "f.yaml", ErrorReport())
     assert node.plain() == {"a": 1}
 
 
@@ -140,13 +140,13 @@ def test_bombs_are_refused_within_a_second(text: str) -> None:
 
 
 def test_places_have_line_column_width_and_source() -> None:
-    node = read_yaml("é: {ö: 'abc', b: [1, 22]}\n", "f.yaml", Report())
+    node = read_yaml("é: {ö: 'abc', b: [1, 22]}\n", "f.yaml", ErrorReport())
     inner = node.map()["é"]
-    place = inner.map()["ö"].place
+    place = inner.map()["ö"].location
     assert (place.line, place.column, place.width) == (1, 8, 5)
     assert place.text == "é: {ö: 'abc', b: [1, 22]}"
     assert inner.keys["b"].column == 15
-    assert inner.map()["b"].list()[1].place.column == 22
+    assert inner.map()["b"].list()[1].location.column == 22
 
 
 def test_carriage_returns_and_a_byte_order_mark_are_accepted(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_bad_utf8_names_the_byte_offset(tmp_path: Path) -> None:
     path.write_bytes(b"a: 1\nb: \xff\n")
     with pytest.raises(ConfigError, match="0xff at byte offset 8") as caught:
         read_file(path)
-    assert (caught.value.place.line, caught.value.place.column) == (2, 4)  # type: ignore[union-attr]
+    assert (caught.value.location.line, caught.value.location.column) == (2, 4)  # type: ignore[union-attr]
 
 
 def test_a_missing_file_names_a_near_one(tmp_path: Path) -> None:

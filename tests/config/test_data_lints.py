@@ -88,7 +88,7 @@ def test_counts_that_are_hardly_meant_are_warned_of(
     if message and cure:
         assert f"data.split {message} samples" in told[0].message
         assert cure in told[0].caret
-        assert told[0].place.text[told[0].place.column - 1 :].startswith("split:")
+        assert told[0].location.text[told[0].location.column - 1 :].startswith("split:")
 
 
 SERIES = "{name: csv, file: t.csv, target: y, task: regression, window: 3, KEYS}"

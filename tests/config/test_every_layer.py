@@ -24,15 +24,15 @@ from gradcli.config.layers import LAYERS
 from gradcli.config.planned import PlannedLayer, build
 from gradcli.config.planner import layer_schema
 from gradcli.config.schema import Mistakes
-from gradcli.config.signal import Signal
+from gradcli.config.tensor_spec import TensorSpec
 from gradcli.engine import Tensor, nn
 from gradcli.errors import ErrorGroup, GradcliError
 
 INPUTS = [
-    Signal((8,)),
-    Signal((4, 12)),
-    Signal((4, 6, 8)),
-    Signal((3,), 5),
+    TensorSpec((8,)),
+    TensorSpec((4, 12)),
+    TensorSpec((4, 6, 8)),
+    TensorSpec((3,), 5),
 ]
 # A value for each key that some layer requires; a layer with another one fails until it is here.
 NEEDED: dict[str, Any] = {
@@ -42,14 +42,14 @@ NEEDED: dict[str, Any] = {
 MORE: dict[str, dict[str, Any]] = {"upsample": {"scale": 2.0}}  # one of two is needed
 
 
-def needed(kind: str, x: Signal) -> dict[str, Any]:
+def needed(kind: str, x: TensorSpec) -> dict[str, Any]:
     """The keys without which there is no such layer."""
     fields = layer_schema(kind).model.model_fields.items()
     values = {**NEEDED, "shape": [2, prod(x.shape) // 2]}
     return {key: values[key] for key, field in fields if field.is_required()} | MORE.get(kind, {})
 
 
-def numbers(x: Signal) -> Tensor:
+def numbers(x: TensorSpec) -> Tensor:
     if x.vocab is not None:
         return engine.randint(0, x.vocab, (3, *x.shape))
     return engine.randn(3, *x.shape).requires_grad_()
@@ -70,7 +70,7 @@ def trained(plan: PlannedLayer) -> None:
         assert p.isfinite().all().item()
 
 
-def fitting(kind: str) -> list[Signal]:
+def fitting(kind: str) -> list[TensorSpec]:
     """The inputs that the layer takes, with the keys it needs."""
     found = []
     for x in INPUTS:
@@ -142,7 +142,7 @@ def settings(kind: str, draw: random.Random, wrong: bool) -> dict[str, Any]:
     return chosen
 
 
-def cases(kind: str) -> Iterator[tuple[Signal, dict[str, Any]]]:
+def cases(kind: str) -> Iterator[tuple[TensorSpec, dict[str, Any]]]:
     draw, inputs = random.Random(f"{kind} 7"), fitting(kind)
     for wrong in (False, True):
         for _ in range(20):
@@ -167,7 +167,7 @@ def test_check_takes_the_settings_that_train_takes(kind: str) -> None:
     assert taken < 40 or not layer_schema(kind).hints, "no random settings were wrong"
 
 
-def refused_by_the_layer(kind: str, x: Signal, fields: dict[str, Any]) -> bool:
+def refused_by_the_layer(kind: str, x: TensorSpec, fields: dict[str, Any]) -> bool:
     """Whether the keys do not fit their types, or the layer itself takes no such input."""
     schema = layer_schema(kind)
     try:

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args, get_origin
 
 import pytest
 
-from gradcli.bench.step import Steps
+from gradcli.bench.step import TrainingSteps
 from gradcli.config import build, load
 from gradcli.config.inits import INITS
 from gradcli.config.losses import LOSSES
@@ -30,7 +30,7 @@ NEEDED: dict[str, Any] = {
     "factor": 0.5,
     "parts": ["linear", "cosine"],
 }
-BEFORE = {"nll": ["logsoftmax"], "kl": ["logsigmoid"], "bce": ["sigmoid"]}  # the loss
+BEFORE = {"nll": ["log_softmax"], "kl": ["logsigmoid"], "bce": ["sigmoid"]}  # the loss
 
 
 def values(make: Callable[..., Any], also: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def trains(folder: Path, task: str = "classification", **sections: Any) -> bool:
     except ErrorGroup:
         return False
     rate = [job.schedule.factor(step) for step in range(6)]
-    loss = Steps(job, captured=False).run(2)
+    loss = TrainingSteps(job, captured=False).run(2)
     figures = Evaluation(job, job.dataset.splits["val"], "val").run()
     job.schedule.watch(figures)
     assert all(map(math.isfinite, (*rate, loss, *figures.values())))

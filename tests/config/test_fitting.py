@@ -12,7 +12,7 @@ from pydantic import Field
 
 from gradcli.config.blocks import form
 from gradcli.config.containers import CONTAINERS
-from gradcli.config.fitting import Doubtful
+from gradcli.config.fitting import DoubtfulValue
 from gradcli.config.grouping import GROUPS, grouping
 from gradcli.config.inits import INITS
 from gradcli.config.layers import LAYERS
@@ -24,7 +24,7 @@ from gradcli.config.schedules import SCHEDULES
 from gradcli.config.schema import Mistakes, Schema, schema_of
 from gradcli.config.sections import Pretrained, top
 from gradcli.data import DATASETS
-from gradcli.train.job import Settings
+from gradcli.train.job import TrainSettings
 from gradcli.train.metrics import METRICS
 
 TABLES = [CONTAINERS, GROUPS, INITS, LAYERS, LOSSES, OPTIMIZERS, SCHEDULES, DATASETS, METRICS]
@@ -45,7 +45,7 @@ NESTED: list[Any] = [
 def keys() -> list[Schema]:
     """Each kind of key that a config has, alone."""
     kinds: dict[str, Schema] = {}
-    for make in (*ROWS, form, grouping, recomputed, Pretrained, top, Settings):
+    for make in (*ROWS, form, grouping, recomputed, Pretrained, top, TrainSettings):
         schema = schema_of(make)
         for key, hint in schema.hints.items():
             kinds[f"{hint}"] = replace(schema, hints={key: hint})
@@ -59,7 +59,7 @@ def test_what_is_taken_is_what_pydantic_takes(schema: Schema) -> None:
         try:
             taken = schema.fitting(json.loads(json.dumps(plain, allow_nan=False)))
             json.dumps(plain, ensure_ascii=False).encode()
-        except (Doubtful, ValueError):
+        except (DoubtfulValue, ValueError):
             continue
         judged = validated(schema, plain)
         assert repr(taken) == repr(judged), value
@@ -80,7 +80,7 @@ def test_what_is_taken_is_what_pydantic_takes(schema: Schema) -> None:
 def test_of_types_that_share_values_pydantic_chooses(hint: Any, values: list[Any]) -> None:
     make = replace(schema_of(top), hints={"gradcli": hint})
     for value in values:
-        with contextlib.suppress(Doubtful):
+        with contextlib.suppress(DoubtfulValue):
             taken = make.fitting({"gradcli": value})
             assert repr(taken) == repr(validated(make, {"gradcli": value}))
 
@@ -90,7 +90,7 @@ def test_defaults_are_those_of_pydantic(make: Any) -> None:
     schema = schema_of(make)
     try:
         taken = schema.fitting({})
-    except Doubtful:
+    except DoubtfulValue:
         with pytest.raises(Mistakes):
             validated(schema, {})
         return
@@ -115,7 +115,7 @@ def test_notes_that_pydantic_reads_in_own_code_are_left_to_it() -> None:
         size: Annotated[int, Field(ge=3)]
 
     schema = schema_of(Own)
-    with pytest.raises(Doubtful):
+    with pytest.raises(DoubtfulValue):
         schema.fitting({"size": 4})
     assert schema.values({"size": 4}) == {"size": 4}
     with pytest.raises(Mistakes):

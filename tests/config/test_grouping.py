@@ -19,7 +19,7 @@ from gradcli.train.job import Job
 from gradcli.train.step import OneStep
 
 Write = Callable[..., Path]
-MODEL = "  - conv: {out: 2, kernel: 3, name: stem}\n  - batchnorm\n  - flatten\n  - linear: 16\n"
+MODEL = "  - conv: {out: 2, kernel: 3, name: stem}\n  - batch_norm\n  - flatten\n  - linear: 16\n"
 SGD = "{name: sgd, lr: 0.1}"
 _PLAIN = {"lr": 0.5, "eps": 1e-3, "weight_decay": 0.3, "maximize": True}
 _ADAM = {**_PLAIN, "betas": [0.8, 0.95]}
@@ -160,8 +160,8 @@ def test_all_patterns_that_match_nothing_are_told_at_once_with_their_places(
     lines = file.read_text().splitlines()
     told = []
     for error in caught.value.errors:
-        assert error.place and error.exit_code == 2
-        told.append(lines[error.place.line - 1][error.place.column - 1 :].split("]")[0])
+        assert error.location and error.exit_code == 2
+        told.append(lines[error.location.line - 1][error.location.column - 1 :].split("]")[0])
     assert told == ["linaer", "bais", "heed"]
 
 
@@ -173,7 +173,7 @@ def test_patterns_that_match_are_no_mistake(config_file: Write) -> None:
 def test_a_pattern_of_an_override_is_placed_there(config_file: Write) -> None:
     with pytest.raises(ErrorGroup) as caught:
         check_model(load(config_file(), ["freeze=[heed]"]))
-    assert str(caught.value.errors[0].place) == "-s freeze=[heed]"
+    assert str(caught.value.errors[0].location) == "-s freeze=[heed]"
 
 
 @pytest.mark.parametrize(
@@ -223,7 +223,7 @@ def test_options_of_groups_that_meet_in_one_parameter_are_tried_together(
     optim = f"{{name: sgd, lr: 0.1, momentum: 0.9, {groups}}}"
     with pytest.raises(OptionError, match=r"optim\.groups: SGD: nesterov needs") as caught:
         load(config_file((SGD, optim)))
-    assert caught.value.place and caught.value.exit_code == 2
+    assert caught.value.location and caught.value.exit_code == 2
 
 
 @pytest.mark.parametrize("name", sorted(OPTIMIZERS))

@@ -17,7 +17,7 @@ from gradcli.config.layers import LAYERS
 from gradcli.config.load import Config
 from gradcli.config.planned import PlannedLayer, build_all
 from gradcli.config.planner import layer_schema
-from gradcli.config.signal import Signal
+from gradcli.config.tensor_spec import TensorSpec
 from gradcli.engine import nn
 from gradcli.engine.nn import activation
 from gradcli.engine.nn.generation import cache_obstacle, generate
@@ -29,10 +29,10 @@ TEXTS = [path for path in sorted((ROOT / "configs").rglob("*.yaml"))
          if "name: text" in path.read_text()]  # fmt: skip
 STEPS, VOCAB = 12, 7
 SIGNALS = [
-    Signal((STEPS,), VOCAB),
-    Signal((STEPS, 8)),
-    Signal((STEPS, 2, 4)),
-    Signal((STEPS, 4, 4)),
+    TensorSpec((STEPS,), VOCAB),
+    TensorSpec((STEPS, 8)),
+    TensorSpec((STEPS, 2, 4)),
+    TensorSpec((STEPS, 4, 4)),
 ]
 # A value for each key that some layer requires; a layer with another one fails until it is here.
 REQUIRED: dict[str, Any] = {
@@ -62,20 +62,20 @@ def uses(kind: str) -> Iterator[dict[str, Any]]:
             yield {**fields, name: value}
 
 
-def modules(kind: str) -> Iterator[tuple[Signal, dict[str, Any], nn.Module]]:
-    for signal in SIGNALS:
+def modules(kind: str) -> Iterator[tuple[TensorSpec, dict[str, Any], nn.Module]]:
+    for spec in SIGNALS:
         for fields in uses(kind):
             try:
-                [plan] = planning.planned(signal, {kind: fields})
+                [plan] = planning.planned(spec, {kind: fields})
             except ErrorGroup:
-                continue  # it takes no such signal
-            yield signal, fields, build_all([plan]).double().eval()
+                continue  # it takes no such spec
+            yield spec, fields, build_all([plan]).double().eval()
 
 
-def inputs(signal: Signal) -> engine.Tensor:
-    if signal.vocab:
-        return engine.randint(0, signal.vocab, (2, *signal.shape))
-    return engine.randn(2, *signal.shape, dtype=engine.float64)
+def inputs(spec: TensorSpec) -> engine.Tensor:
+    if spec.vocab:
+        return engine.randint(0, spec.vocab, (2, *spec.shape))
+    return engine.randn(2, *spec.shape, dtype=engine.float64)
 
 
 def difference(model: nn.Module, x: engine.Tensor, cut: tuple[int, ...]) -> float:
@@ -90,23 +90,23 @@ def difference(model: nn.Module, x: engine.Tensor, cut: tuple[int, ...]) -> floa
 def test_a_layer_is_the_same_in_portions_or_is_named(kind: str) -> None:
     engine.manual_seed(2)
     made = list(modules(kind))
-    assert made, "no signal of this test fits it"
-    for signal, fields, model in made:
+    assert made, "no spec of this test fits it"
+    for spec, fields, model in made:
         reason = cache_obstacle(model)
         if reason:
             assert reason.startswith("layer '0"), fields
         else:
             for cut in ((1,) * STEPS, (5, 1, 1, 5)):
-                assert difference(model, inputs(signal), cut) < 1e-12, fields
+                assert difference(model, inputs(spec), cut) < 1e-12, fields
 
 
 # Layers of lines and images: of a text they would treat each step's numbers as a line.
 OF_LINES = {
-    "adaptiveavgpool1d",
-    "adaptivemaxpool1d",
-    "avgpool1d",
-    "instancenorm",
-    "maxpool1d",
+    "adaptive_avg_pool1d",
+    "adaptive_max_pool1d",
+    "avg_pool1d",
+    "instance_norm",
+    "max_pool1d",
     "pad",
     "prelu",  # per_channel
     "upsample",
@@ -116,21 +116,21 @@ OF_LINES = {
 @pytest.mark.parametrize("kind", [kind for kind in LAYERS if kind not in OF_LINES])
 def test_a_layer_that_sees_no_later_steps_is_cached(kind: str) -> None:
     engine.manual_seed(2)
-    for signal, fields, model in modules(kind):
-        if signal.shape == (STEPS, 8) and cache_obstacle(model):
-            assert not looks_back_only(model, signal), fields
+    for spec, fields, model in modules(kind):
+        if spec.shape == (STEPS, 8) and cache_obstacle(model):
+            assert not looks_back_only(model, spec), fields
 
 
-def looks_back_only(model: nn.Module, signal: Signal) -> bool:
-    x = inputs(signal)
+def looks_back_only(model: nn.Module, spec: TensorSpec) -> bool:
+    x = inputs(spec)
     expected = model(x)
-    other = engine.cat([x[:, :5], inputs(signal)[:, 5:]], 1)
+    other = engine.cat([x[:, :5], inputs(spec)[:, 5:]], 1)
     y = model(other)
     return y.shape[1] == STEPS and y[:, :5].tolist() == expected[:, :5].tolist()
 
 
 def test_every_activation_is_cached_as_it_is_written_first() -> None:
-    others = {"linear", "embed", "layernorm", "rmsnorm", "dropout", "dropout1d", "identity",
+    others = {"linear", "embed", "layer_norm", "rms_norm", "dropout", "dropout1d", "identity",
               "positions", "attention", "transformer", "lstm", "gru", "rnn"}  # fmt: skip
     activations = 0
     for kind in LAYERS:
@@ -194,7 +194,7 @@ def test_branches_one_behind_the_other_in_time_are_named(config_file: Write) -> 
 
 def test_what_a_container_holds_is_named_by_its_place(config_file: Write) -> None:
     for layer, place in (
-        ("repeat: {times: 2, layers: [relu, groupnorm: 2]}", "1.1"),
+        ("repeat: {times: 2, layers: [relu, group_norm: 2]}", "1.1"),
         ("residual: {layers: [relu], shortcut: [softmax: {dim: 0}]}", "1.shortcut.0"),
         ("parallel: {branches: [[relu], [attention: {heads: 2, causal: false}]], join: add}",
          "1.1.0"),
@@ -204,18 +204,19 @@ def test_what_a_container_holds_is_named_by_its_place(config_file: Write) -> Non
 
 LLAMA = (
     "repeat: {times: 2, layers: ["
-    "residual: {layers: [rmsnorm, attention: {heads: 3, kv_heads: 1, rotary: true, bias: false}]}, "
-    "residual: {layers: [rmsnorm, linear: {out: 48, bias: false}, swiglu, "
+    "residual: {layers: [rms_norm, "
+    "attention: {heads: 3, kv_heads: 1, rotary: true, bias: false}]}, "
+    "residual: {layers: [rms_norm, linear: {out: 48, bias: false}, swiglu, "
     "linear: {out: 12, bias: false}]}]}",
-    "rmsnorm: {eps: 1e-6}",
+    "rms_norm: {eps: 1e-6}",
 )
 NANOCHAT = (
-    "rmsnorm",
+    "rms_norm",
     "repeat: {times: 2, layers: ["
-    "residual: {layers: [rmsnorm, attention: {heads: 2, rotary: true, bias: false}]}, "
-    "residual: {layers: [rmsnorm, linear: {out: 48, bias: false}, relusquared, "
+    "residual: {layers: [rms_norm, attention: {heads: 2, rotary: true, bias: false}]}, "
+    "residual: {layers: [rms_norm, linear: {out: 48, bias: false}, relusquared, "
     "linear: {out: 12, bias: false}]}]}",
-    "rmsnorm",
+    "rms_norm",
 )
 
 
@@ -223,13 +224,13 @@ QWEN = (
     "repeat: {times: 2, layers: [transformer: {heads: 3, kv_heads: 1, head_dim: 6, rotary: true, "
     "rotary_form: half, rotary_base: 50, qk_norm: rms, norm_kind: rms, activation: swiglu, "
     "bias: false, qkv_bias: true}]}",
-    "rmsnorm",
+    "rms_norm",
 )
 WINDOWS = (
     "transformer: {heads: 2, rotary: true, window: 3, softcap: 2, qk_norm: rms_plain}",
     "transformer: {heads: 2, alibi: true, window: 2, activation: relusquared, mlp: 5}",
     "attention: {heads: 3, alibi: true, kv_heads: 1, softcap: 1}",
-    "layernorm: {affine: false}",
+    "layer_norm: {affine: false}",
 )
 
 

@@ -24,20 +24,24 @@ def warned(config_file: Write, layers: str) -> list[GradcliError]:
 @pytest.mark.parametrize(
     ("layers", "code", "at"),
     [
-        (f"{IMAGES}batchnorm\nlayernorm\nflatten", "W111", ["2"]),
-        (f"{IMAGES}batchnorm\nrelu\nlayernorm\nflatten", "W111", []),
-        ("flatten\nlinear: {out: 8, bias: false}\nbatchnorm\nresidual: [rmsnorm]", "W111", []),
-        ("flatten\nresidual: [layernorm, rmsnorm]", "W111", ["1.1"]),
-        ("flatten\nrepeat: {times: 3, layers: [rmsnorm, layernorm]}", "W111", ["1.0.1", "1.1.0"]),
-        ("flatten\nlayernorm\nlayernorm\nlayernorm", "W111", ["2", "3"]),
-        ("reshape: [28, 28]\ntransformer: 4\nlayernorm\nflatten", "W111", []),
-        ("reshape: [28, 28]\ntransformer: {heads: 4, norm: post}\nrmsnorm\nflatten", "W111", ["2"]),
-        ("flatten\ndropout: 0.5\nbatchnorm", "W112", ["1"]),
-        ("dropout2d\nbatchnorm\nflatten", "W112", ["0"]),
-        ("flatten\ndropout: 0\nbatchnorm", "W112", []),
-        ("flatten\nbatchnorm\ndropout: 0.5", "W112", []),
-        ("flatten\ndropout: 0.5\nlayernorm", "W112", []),
-        ("flatten\nrepeat: {times: 2, layers: [batchnorm, dropout]}", "W112", ["1.0.1"]),
+        (f"{IMAGES}batch_norm\nlayer_norm\nflatten", "W111", ["2"]),
+        (f"{IMAGES}batch_norm\nrelu\nlayer_norm\nflatten", "W111", []),
+        ("flatten\nlinear: {out: 8, bias: false}\nbatch_norm\nresidual: [rms_norm]", "W111", []),
+        ("flatten\nresidual: [layer_norm, rms_norm]", "W111", ["1.1"]),
+        ("flatten\nrepeat: {times: 3, layers: [rms_norm, layer_norm]}", "W111", ["1.0.1", "1.1.0"]),
+        ("flatten\nlayer_norm\nlayer_norm\nlayer_norm", "W111", ["2", "3"]),
+        ("reshape: [28, 28]\ntransformer: 4\nlayer_norm\nflatten", "W111", []),
+        (
+            "reshape: [28, 28]\ntransformer: {heads: 4, norm: post}\nrms_norm\nflatten",
+            "W111",
+            ["2"],
+        ),
+        ("flatten\ndropout: 0.5\nbatch_norm", "W112", ["1"]),
+        ("dropout2d\nbatch_norm\nflatten", "W112", ["0"]),
+        ("flatten\ndropout: 0\nbatch_norm", "W112", []),
+        ("flatten\nbatch_norm\ndropout: 0.5", "W112", []),
+        ("flatten\ndropout: 0.5\nlayer_norm", "W112", []),
+        ("flatten\nrepeat: {times: 2, layers: [batch_norm, dropout]}", "W112", ["1.0.1"]),
         ("flatten\nlinear: 1\nrelu", "W113", ["1"]),
         ("flatten\nblock: [linear: 1]\nrepeat: {times: 2, layers: [relu]}", "W113", ["1.0"]),
         ("flatten\nrepeat: {times: 3, layers: [linear: 1]}", "W113", ["1.0.0"]),
@@ -56,7 +60,7 @@ def test_neighbours_that_are_hardly_meant(
     warnings = warned(config_file, layers)
     assert {warning.code for warning in warnings} <= {code}
     assert [warning.message.partition(",")[0] for warning in warnings] == [f"layer {i}" for i in at]
-    assert all(warning.place and warning.place.line and warning.caret for warning in warnings)
+    assert all(warning.location and warning.location.line and warning.caret for warning in warnings)
 
 
 def test_a_last_layer_of_one_output_is_not_inside(config_file: Write) -> None:

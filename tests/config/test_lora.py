@@ -21,7 +21,7 @@ data: {name: fake, kind: text}
 model:
   - embed: {dim: 12, name: tokens}
   - repeat: {name: block, times: 4, layers: [{transformer: {heads: 3}}]}
-  - layernorm
+  - layer_norm
   - linear: {out: $data.vocab, bias: false, tied: tokens, name: head}
 loss: cross_entropy
 optim: {name: adamw, lr: 0.01}
@@ -106,7 +106,7 @@ def test_the_resolved_config_says_the_same(config_file: Write) -> None:
         ("lora: {match: [qkv], ranks: 3}", "did you mean 'rank'?"),
         ("lora: 8", "lora must be"),
         ("lora: {match: [qvk]}", "'qvk' matches no linear layer of the model; did you mean 'qkv'?"),
-        ("lora: {match: [layernorm]}", "'layernorm' matches no linear layer"),
+        ("lora: {match: [layer_norm]}", "'layer_norm' matches no linear layer"),
         ("lora: {match: [head]}", "'head' matches no linear layer"),
         ("lora: {match: [qkv], train: [heda]}", "lora.train: 'heda' matches no parameter"),
         ("lora: {match: [qkv]}\nfreeze: ['*']", "freeze: nothing is left to train"),
@@ -120,7 +120,7 @@ def test_what_is_wrong_is_told_at_its_place(config_file: Write, section: str, to
         check_model(load(file))
     [error] = caught.value.errors
     assert told in " ".join([error.message, error.caret or "", *error.notes])
-    assert error.place and error.place.line == TEXT.count("\n", 0, TEXT.index("loss:")) + (
+    assert error.location and error.location.line == TEXT.count("\n", 0, TEXT.index("loss:")) + (
         2 if "freeze" in section and "lora" in section else 1
     )
 

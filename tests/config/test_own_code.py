@@ -47,7 +47,7 @@ def gradcli(capfd: pytest.CaptureFixture[str]):
 def mistakes(path: Path) -> str:
     with pytest.raises(ErrorGroup) as caught:
         load(path)
-    return "\n".join(f"{e.message} {e.place} {e.caret}" for e in caught.value.errors)
+    return "\n".join(f"{e.message} {e.location} {e.caret}" for e in caught.value.errors)
 
 
 def sha256(output: str) -> str:

@@ -69,7 +69,7 @@ def mistake(path: Path) -> str:
     with pytest.raises(ErrorGroup) as caught:
         load(path)
     [error] = caught.value.errors
-    return f"{error.message} at {error.place} [{error.caret}]"
+    return f"{error.message} at {error.location} [{error.caret}]"
 
 
 def sha256(output: str) -> str:

@@ -148,7 +148,7 @@ def test_a_wrong_metric_is_one_sentence(rings: Path, old: str, new: str, message
         load(rings)
     found = caught.value.errors
     assert any(message in error.message for error in found), [error.message for error in found]
-    assert all(error.place for error in found)
+    assert all(error.location for error in found)
 
 
 @pytest.mark.parametrize(

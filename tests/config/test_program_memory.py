@@ -13,7 +13,7 @@ from trusting import load
 
 from gradcli import engine
 from gradcli.config import build
-from gradcli.config.memory import Memory, program_memory
+from gradcli.config.memory import TrainingMemory, program_memory
 from gradcli.config.room import Room
 from gradcli.data import LoadedData
 from gradcli.engine import distributed
@@ -55,13 +55,13 @@ def captured(job: Job, group: Group = ALONE) -> int:
     return program.arena_bytes
 
 
-def expected(job: Job) -> Memory:
+def expected(job: Job) -> TrainingMemory:
     """The arena of the job's step, and what it was made of."""
     arena = captured(job)
     kept = [*job.model.state_dict().values(), *job.optimizer.state_tensors().values()]
     kept += saved_buffers(job.model)  # as they were before the step
     kept += [p.grad for p in job.model.parameters() if p.grad is not None]
-    return Memory(sum(x.numel() * x.dtype.size for x in kept), arena)
+    return TrainingMemory(sum(x.numel() * x.dtype.size for x in kept), arena)
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=[path.stem for path in SHIPPED])
@@ -200,7 +200,7 @@ def test_parts_of_one_sample_are_left_to_be_refused_in_the_words_of_ranks(
     config_file: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Batch norm itself says what is wrong with them on one rank."""
-    path = config_file(("  - relu", "  - batchnorm\n  - relu"), ("batch: 10", "batch: 2"))
+    path = config_file(("  - relu", "  - batch_norm\n  - relu"), ("batch: 10", "batch: 2"))
     with pytest.raises(OptionError, match="needs more than 1 value"):
         load(path, ["train.micro_batch=1"])
     monkeypatch.setattr(distributed, "group", lambda: ThreadGroup(Network(2), 0))

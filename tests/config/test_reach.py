@@ -108,13 +108,13 @@ def warned(config_file: Write, layers: str, *changes: tuple[str, str]) -> list[G
         ),
         ("flatten\nlinear: 8\nreshape: [8, 1]\nsoftmax: 0\nflatten", []),
         (
-            "flatten\nlinear: 8\nreshape: [8, 1]\nlayernorm\nflatten",
-            ["layer 3, layernorm, normalises a single value: the weights of layer 1,"],
+            "flatten\nlinear: 8\nreshape: [8, 1]\nlayer_norm\nflatten",
+            ["layer 3, layer_norm, normalises a single value: the weights of layer 1,"],
         ),
-        ("flatten\nlinear: 8\nlayernorm", []),
+        ("flatten\nlinear: 8\nlayer_norm", []),
         (
-            "conv: {out: 4, kernel: 28}\ngroupnorm: 4\nflatten",
-            ["layer 1, groupnorm 4, normalises a single value"],
+            "conv: {out: 4, kernel: 28}\ngroup_norm: 4\nflatten",
+            ["layer 1, group_norm 4, normalises a single value"],
         ),
         (
             "reshape: [1, 784]\ngru: {out: 4, last: true}",
@@ -128,7 +128,7 @@ def test_weights_without_a_gradient(config_file: Write, layers: str, sentences: 
     assert [one.code for one in warnings] == ["W110"] * len(sentences)
     for warning, sentence in zip(warnings, sentences, strict=True):
         assert warning.message.startswith(sentence)
-        assert warning.place is not None and warning.place.line and warning.caret
+        assert warning.location is not None and warning.location.line and warning.caret
 
 
 def test_frozen_weights_ask_for_no_gradient(config_file: Write) -> None:

@@ -23,7 +23,7 @@ Write = Callable[..., Path]
 PLAIN = "  - flatten\n  - linear: 16\n  - relu\n"
 HEAD = "linear: {out: $data.classes, name: head}"
 TEXT = [("{name: fake}", "{name: fake, kind: text}"), (HEAD, "linear: $data.vocab")]
-NORMED = "conv: {out: 4, kernel: 3, padding: same}, batchnorm, gelu, dropout: 0.2"
+NORMED = "conv: {out: 4, kernel: 3, padding: same}, batch_norm, gelu, dropout: 0.2"
 MODELS: dict[str, tuple[str, list[tuple[str, str]]]] = {
     "repeat": (
         "  - embed: 16\n  - positions\n"
@@ -47,12 +47,12 @@ MODELS: dict[str, tuple[str, list[tuple[str, str]]]] = {
     ),
     "parallel": (
         "  - conv: {out: 4, kernel: 3, stride: 3}\n"
-        + f"  - parallel: {{join: add, AGAIN branches: [[{NORMED}], [{NORMED}, batchnorm]]}}\n" * 5
+        + f"  - parallel: {{join: add, AGAIN branches: [[{NORMED}], [{NORMED}, batch_norm]]}}\n" * 5
         + "  - flatten\n",
         [],
     ),
     "block": (
-        "  - flatten\n" + "  - block: {AGAIN layers: [linear: 64, batchnorm, gelu]}\n" * 5,
+        "  - flatten\n" + "  - block: {AGAIN layers: [linear: 64, batch_norm, gelu]}\n" * 5,
         [],
     ),
     "blocks": (
@@ -61,13 +61,13 @@ MODELS: dict[str, tuple[str, list[tuple[str, str]]]] = {
             (
                 "model:",
                 "blocks: {wide: {AGAIN params: {out: 8}, "
-                "layers: [linear: $out, batchnorm, gelu]}}\nmodel:",
+                "layers: [linear: $out, batch_norm, gelu]}}\nmodel:",
             )
         ],
     ),
     "inside one another": (
         "  - embed: 16\n  - repeat: {times: 4, AGAIN layers: [residual: {AGAIN layers: "
-        "[linear: 64, gelu, dropout: 0.2, linear: 16]}, layernorm]}\n",
+        "[linear: 64, gelu, dropout: 0.2, linear: 16]}, layer_norm]}\n",
         TEXT,
     ),
     "recurrent": ("  - embed: 16\n" + "  - lstm: {out: 16, AGAIN dropout: 0}\n" * 3, TEXT),
@@ -181,4 +181,4 @@ def test_what_is_no_truth_value_is_refused(config_file: Write, old: str, new: st
     with pytest.raises(ErrorGroup, match="recompute must be true or false, got 2") as caught:
         load(config_file((old, new)))
     [error] = caught.value.errors
-    assert error.place
+    assert error.location

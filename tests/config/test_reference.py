@@ -14,7 +14,7 @@ from gradcli.config.schema import schema_of
 from gradcli.config.sections import top
 from gradcli.data import DATASETS
 from gradcli.error_codes import CODES, exit_code
-from gradcli.train.job import Settings
+from gradcli.train.job import TrainSettings
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "config.md"
 
@@ -29,7 +29,7 @@ def test_the_tables_are_those_of_the_schemas() -> None:
 
 
 def test_every_key_of_a_section_says_what_it_means() -> None:
-    for section in (top, Settings, *DATASETS.values()):
+    for section in (top, TrainSettings, *DATASETS.values()):
         fields = schema_of(section).model.model_fields
         assert [key for key, field in fields.items() if not field.description] == []
 

@@ -24,8 +24,9 @@ from gradcli.engine.program.entry import Entry
 from gradcli.engine.program.replay import Program
 from gradcli.errors import DeviceError
 from gradcli.train.elsewhere import SilentReporter
-from gradcli.train.launch import Circumstances, start
+from gradcli.train.launch import start
 from gradcli.train.ranks import Ranks
+from gradcli.train.run_context import RunContext
 from gradcli.train.signals import Signals
 
 CONFIGS = Path(__file__).parents[2] / "configs"
@@ -93,8 +94,8 @@ def trained(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[Config
             with peak:
                 job = build(config)
                 peak.restart()  # what reading the files took is given back
-                circumstances = Circumstances([], "cpu", cpu.threads(), "")
-                start(job, tmp_path, circumstances, SilentReporter(), Signals())
+                context = RunContext([], "cpu", cpu.threads(), "")
+                start(job, tmp_path, context, SilentReporter(), Signals())
         finally:
             gc.enable()
         data = borrowed(job.dataset)

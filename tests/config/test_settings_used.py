@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from gradcli.train.job import EarlyStop, Settings
+from gradcli.train.job import EarlyStop, TrainSettings
 
 PACKAGE = Path(__file__).parents[2] / "gradcli"
 # What the settings are called where they are read: `job.settings.batch`, `config.train.batch`.
-HOLDERS = {Settings: {"settings", "_settings", "train"}, EarlyStop: {"early_stop", "stop"}}
+HOLDERS = {TrainSettings: {"settings", "_settings", "train"}, EarlyStop: {"early_stop", "stop"}}
 
 
 def keys_read(text: str, holders: set[str]) -> Iterator[str]:

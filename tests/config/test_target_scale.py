@@ -55,7 +55,7 @@ def test_a_loss_that_needs_the_targets_as_they_are_gets_them(config, loss: str) 
     with pytest.raises(ErrorGroup) as caught:
         config(("loss: mse", f"loss: {loss}"), ("numeric:", "target_scale: standard, numeric:"))
     [error] = caught.value.errors
-    assert (error.code, str(error.place).split(":")[-2]) == ("E109", "2")
+    assert (error.code, str(error.location).split(":")[-2]) == ("E109", "2")
     assert f"loss '{loss}' needs the targets as they are; use none" in error.message
 
 

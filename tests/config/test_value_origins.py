@@ -121,8 +121,8 @@ def test_a_value_that_was_taken_away_is_a_default_again(config_file: Callable[..
 
 
 def test_a_value_alone_is_the_key_that_it_is_short_for(config_file: Callable[..., Path]) -> None:
-    table = origins_in(config_file(("  - flatten", "  - maxpool: 2\n  - flatten")))
-    assert table["model.0.maxpool.kernel"][1:] == ("file", "config.yaml:5")
+    table = origins_in(config_file(("  - flatten", "  - max_pool: 2\n  - flatten")))
+    assert table["model.0.max_pool.kernel"][1:] == ("file", "config.yaml:5")
 
 
 def test_no_number_of_origins_json_is_beyond_json() -> None:

@@ -48,7 +48,7 @@ def places_of_mistakes(text: str, folder: Path) -> list[int]:
     (folder / "config.yaml").write_text(text)
     with pytest.raises(ErrorGroup) as caught:
         load(folder / "config.yaml", ())
-    return [error.place.line for error in caught.value.errors]
+    return [error.location.line for error in caught.value.errors]
 
 
 @pytest.mark.parametrize("path", [*PATHS, '"a\\0b"'], ids=lambda path: path[:9])

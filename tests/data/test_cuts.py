@@ -8,8 +8,8 @@ import pytest
 
 from gradcli import engine
 from gradcli.data.cuts import grouped, stratified
-from gradcli.data.dataset import Facts
-from gradcli.data.pictures import splits_of
+from gradcli.data.dataset import DataSpec
+from gradcli.data.image_source import splits_of
 from gradcli.data.samples import Samples
 from gradcli.data.split import cut, shuffled, stratify_of
 from gradcli.errors import ConfigError, DataError
@@ -115,7 +115,7 @@ def test_false_is_as_if_nothing_were_written() -> None:
 
 def test_samples_are_chosen_where_they_lie() -> None:
     whole = Samples(engine.arange(20).reshape(10, 2), engine.arange(10) // 5)
-    facts = Facts((2,), "float", (), 2, None, (), {"train": 6, "val": 4})
+    facts = DataSpec((2,), "float", (), 2, None, (), {"train": 6, "val": 4})
     split = {"train": 6, "val": 4, "stratify": True}
     splits, notes = splits_of(whole, cut(split, 10), split, facts)
     assert not notes

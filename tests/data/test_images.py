@@ -150,7 +150,7 @@ def test_training_and_test_files_are_read_at_the_same_time(
     both = threading.Barrier(2)
     read_pair = image_files.read_pair
 
-    def read_together(*of: Any) -> image_files.Pair:
+    def read_together(*of: Any) -> image_files.LabelledImages:
         both.wait(10)
         return read_pair(*of)
 

@@ -29,7 +29,7 @@ def first(data: bytes, color: str = "rgb") -> tuple[int, ...]:
 
 
 def losses(data: bytes) -> tuple[str, ...]:
-    return decode.picture_of(data, 4, "rgb", "x").losses
+    return decode.decode_image(data, 4, "rgb", "x").losses
 
 
 def plain(color: int, depth: int, pixel: list[int], **options: Any) -> bytes:

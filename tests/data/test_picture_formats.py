@@ -7,7 +7,7 @@ import struct
 import pytest
 
 from gradcli.data import decode
-from gradcli.data.picture_formats import sides_before_opening
+from gradcli.data.image_formats import sides_before_opening
 from gradcli.errors import DataError
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gradcli import engine
-from gradcli.data import picture_files
+from gradcli.data import image_files
 from gradcli.data.prepared import folder_hash, identity
 from gradcli.engine.device import meta
 from gradcli.errors import DataError
@@ -34,7 +34,7 @@ def pets(tmp_path: Path) -> Path:
 @pytest.fixture
 def many(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few pictures are many, and files may have been written just now."""
-    monkeypatch.setattr(picture_files, "SMALL_FILES", 2)
+    monkeypatch.setattr(image_files, "SMALL_FILES", 2)
     monkeypatch.setattr(folder_hash, "YOUNG", 0)
 
 
@@ -66,7 +66,7 @@ def forbidden(*_: object) -> Any:
 def test_prepared_pictures_are_those_in_memory(pets: Path, monkeypatch: Any) -> None:
     whole = content(pets)
     assert not (pets / "kept").exists()
-    monkeypatch.setattr(picture_files, "SMALL_FILES", 2)
+    monkeypatch.setattr(image_files, "SMALL_FILES", 2)
     assert content(pets) == whole == content(pets)
     assert whole[2] == (
         "1 picture is transparent in places, where the colour behind is taken as it is stored",
@@ -76,13 +76,13 @@ def test_prepared_pictures_are_those_in_memory(pets: Path, monkeypatch: Any) -> 
 @pytest.mark.usefixtures("many")
 def test_they_are_decoded_once(pets: Path, monkeypatch: Any) -> None:
     whole = content(pets)
-    monkeypatch.setattr(picture_files, "picture_of", forbidden)
-    monkeypatch.setattr(picture_files, "read", forbidden)
+    monkeypatch.setattr(image_files, "decode_image", forbidden)
+    monkeypatch.setattr(image_files, "read", forbidden)
     assert content(pets) == whole
     (pets / "pets").rename(pets / "moved")
     monkeypatch.undo()
-    monkeypatch.setattr(picture_files, "SMALL_FILES", 2)
-    monkeypatch.setattr(picture_files, "picture_of", forbidden)
+    monkeypatch.setattr(image_files, "SMALL_FILES", 2)
+    monkeypatch.setattr(image_files, "decode_image", forbidden)
     assert content(pets, dir="moved") == whole
 
 
@@ -121,9 +121,9 @@ def test_an_edited_picture_is_seen(pets: Path) -> None:
 
 
 def test_pictures_that_are_young_are_hashed_again(pets: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(picture_files, "SMALL_FILES", 2)
+    monkeypatch.setattr(image_files, "SMALL_FILES", 2)
     before = content(pets)
-    monkeypatch.setattr(picture_files, "picture_of", forbidden)
+    monkeypatch.setattr(image_files, "decode_image", forbidden)
     assert content(pets) == before
     assert not (pets / "kept" / "known").exists()
 
@@ -132,7 +132,7 @@ def test_pictures_that_are_young_are_hashed_again(pets: Path, monkeypatch: Any) 
 def test_verifying_hashes_every_picture(pets: Path, monkeypatch: Any) -> None:
     content(pets)
     read: list[Path] = []
-    monkeypatch.setattr(picture_files, "read", lambda path: read.append(path) or path.read_bytes())
+    monkeypatch.setattr(image_files, "read", lambda path: read.append(path) or path.read_bytes())
     content(pets)
     assert len(read) == 14
 
@@ -164,7 +164,7 @@ def test_all_damaged_pictures_are_named_at_once(pets: Path, monkeypatch: Any) ->
     others, cure = caught.value.notes
     assert others == "these cannot be read either: dog/1.png, dog/3.png"
     assert cure.startswith("replace what is damaged, or take it out of ")
-    monkeypatch.setattr(picture_files, "_MOST_NAMES", 1)
+    monkeypatch.setattr(image_files, "_MOST_NAMES", 1)
     with pytest.raises(DataError) as caught:
         content(pets)
     assert caught.value.notes[1] == "there may be more: the reading ended here"
@@ -183,6 +183,6 @@ def test_a_damaged_book_of_hashes_costs_a_hash(pets: Path, known: bytes) -> None
 def test_another_version_of_pillow_decodes_them_anew(pets: Path, monkeypatch: Any) -> None:
     content(pets)
     before = set((pets / "kept").glob("pictures-*"))
-    monkeypatch.setattr(picture_files, "version", lambda package: "0.0")
+    monkeypatch.setattr(image_files, "version", lambda package: "0.0")
     content(pets)
     assert len(set((pets / "kept").glob("pictures-*")) - before) == len(before)

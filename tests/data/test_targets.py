@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gradcli import engine
-from gradcli.data.facts import Facts, TargetFacts
+from gradcli.data.facts import DataSpec, TargetFacts
 from gradcli.data.npy_source import NpySource
 from gradcli.data.samples import Samples, Windows
 from gradcli.data.targets import PORTION, TargetScale, fit_targets
@@ -21,7 +21,7 @@ VALUES = NpySource(inputs="x.npy", targets="y.npy")
 def fitted(split: Any, target: tuple[int, ...] = (), **facts: Any) -> TargetFacts:
     known = {"classes": None, "vocab": None, "labels": (), "sizes": {}, **facts}
     data: Any = SimpleNamespace(
-        source=VALUES, splits={"train": split}, facts=Facts((1,), "float", target, **known)
+        source=VALUES, splits={"train": split}, facts=DataSpec((1,), "float", target, **known)
     )
     return fit_targets(data)
 

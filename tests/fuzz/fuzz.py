@@ -33,7 +33,7 @@ from config_parsers import ConfigFile  # noqa: E402
 from data_parsers import Cifar, Csv, Idx, Npy, Npz, Sums, Text  # noqa: E402
 from long_parsers import LongText  # noqa: E402
 from parsing import Files, Parser, input_of, judge  # noqa: E402
-from picture_parsers import Pictures  # noqa: E402
+from picture_parsers import ImageSource  # noqa: E402
 from published_parsers import PublishedConfig, PublishedIndex, PublishedWeights  # noqa: E402
 from run_parsers import CheckpointHeader, LogFile, SmallFiles  # noqa: E402
 from table_parsers import Arrow, BothReaders, JsonLines, Parquet  # noqa: E402
@@ -58,7 +58,7 @@ PARSERS: dict[str, Callable[[Path], Parser]] = {
     "tokenizers": Tokenizers,
     "documents": Documents,
     "sums": Sums,
-    "pictures": Pictures,
+    "pictures": ImageSource,
     "safetensors": Safetensors,
     "published-config": PublishedConfig,
     "published-index": PublishedIndex,

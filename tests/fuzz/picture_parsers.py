@@ -23,7 +23,7 @@ CHUNKS = (
 MARKS = (b"RIFF", b"WEBP", b"VP8 ", b"VP8L", b"VP8X", b"ANIM", b"ANMF", b"BM", b"GIF89a", b"!\xf9")
 
 
-class Pictures(OneFile):
+class ImageSource(OneFile):
     """All formats as squares; the right ones come out as large as was asked for."""
 
     REFERENCE = "PIL.Image"

@@ -26,7 +26,7 @@ from gradcli.config.losses import cross_entropy, mse  # noqa: E402
 from gradcli.data.samples import Samples  # noqa: E402
 from gradcli.engine import nn  # noqa: E402
 from gradcli.train.evaluate import Evaluation  # noqa: E402
-from gradcli.train.job import Settings  # noqa: E402
+from gradcli.train.job import TrainSettings  # noqa: E402
 from gradcli.train.metrics import METRICS, Metric  # noqa: E402
 
 pytestmark = pytest.mark.parity
@@ -44,9 +44,9 @@ def measured(
     job: Any = SimpleNamespace(
         model=nn.Identity(),
         loss=loss.make(),
-        answers=lambda outputs: outputs,
+        postprocess=lambda outputs: outputs,
         metrics=metrics,
-        settings=Settings(batch=batch, steps=1, capture=capture),
+        settings=TrainSettings(batch=batch, steps=1, capture=capture),
     )
     evaluation = Evaluation(job, split, "val")
     figures = {**evaluation.run(), **evaluation.tables}

@@ -10,7 +10,7 @@ import pytest
 
 from gradcli.report import feed
 from gradcli.report.feed import Feed, Mark, mark_in, mark_of
-from gradcli.train.lock import Lock
+from gradcli.train.lock import RunLock
 
 
 @pytest.fixture
@@ -118,7 +118,7 @@ def test_any_other_file_renews_the_page(run: Path, name: str) -> None:
 
 def test_a_run_that_begins_or_ends_renews_the_page(run: Path) -> None:
     one = following(run)
-    lock = Lock(run / "lock")
+    lock = RunLock(run / "lock")
     assert one.look().renew
     lock.release()
     assert one.look().renew

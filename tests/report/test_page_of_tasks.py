@@ -13,7 +13,7 @@ import pytest
 from run_on_disk import SCRIPT, seen
 from tensor_bytes import encode
 
-from gradcli.report.pictures import pictures, png
+from gradcli.report.page_images import page_images, png
 from gradcli.report.values import ticks
 from gradcli.train.safetensors_file import RawTensor
 
@@ -89,9 +89,9 @@ def test_pictures_of_every_kind_are_written_as_they_are(tmp_path: Path) -> None:
             io.BytesIO(png([pixels[: 3 * channels], pixels[3 * channels :]], 3, 2, channels))
         )
         assert (opened.mode, opened.tobytes()) == (mode, pixels)
-    large = pictures({"x": floats32((1, 3, 400, 300), [0.25] * 360_000)}, "x")
+    large = page_images({"x": floats32((1, 3, 400, 300), [0.25] * 360_000)}, "x")
     assert [(one.width, one.height) for one in large] == [(75, 100)]
-    assert pictures({"x": floats32((2, 5), [0.0] * 10)}, "x") == []
+    assert page_images({"x": floats32((2, 5), [0.0] * 10)}, "x") == []
 
 
 def test_targets_that_are_images_stand_beside_inputs_and_outputs(tmp_path: Path) -> None:

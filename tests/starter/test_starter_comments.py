@@ -9,7 +9,7 @@ import yaml
 
 from gradcli.starter.comments import WIDTH, commented
 from gradcli.starter.meanings import meaning, plain, sentence, short
-from gradcli.train.job import Settings
+from gradcli.train.job import TrainSettings
 
 CONFIGS = sorted((Path(__file__).parents[2] / "configs").rglob("*.yaml"))
 
@@ -54,9 +54,9 @@ def test_comments_fit_their_width() -> None:
 
 
 def test_meanings_are_those_of_the_schema() -> None:
-    assert meaning(Settings, "epochs").startswith("passes over the training split")
-    assert short(meaning(Settings, "epochs")) == "passes over the training split"
-    assert "runs.md" not in meaning(Settings, "on_nonfinite")
+    assert meaning(TrainSettings, "epochs").startswith("passes over the training split")
+    assert short(meaning(TrainSettings, "epochs")) == "passes over the training split"
+    assert "runs.md" not in meaning(TrainSettings, "on_nonfinite")
     assert plain("a text ([x.md](x.md))") == "a text"
-    assert meaning(Settings, "nonsense") == ""
-    assert sentence(Settings).startswith("The `train:` section")
+    assert meaning(TrainSettings, "nonsense") == ""
+    assert sentence(TrainSettings).startswith("The `train:` section")

@@ -14,23 +14,23 @@ from gradcli.config.cautions import CAUTIONS
 from gradcli.config.schema import schema_of
 from gradcli.config.sections import top
 from gradcli.config.trust import Trust
-from gradcli.data import Facts
+from gradcli.data import DataSpec
 from gradcli.error_codes import CODES
 from gradcli.errors import GradcliError
 from gradcli.starter import examples
 from gradcli.starter.examples import Example
 from gradcli.starter.meanings import KEYS, NAMES
 from gradcli.starter.words import explained, vocabulary
-from gradcli.train.job import Settings
+from gradcli.train.job import TrainSettings
 
 SOURCES = Path(gradcli.__file__).parent
 OWN = "import gradcli\nfrom gradcli.engine import nn\n@gradcli.layer\nclass Own(nn.ReLU): ...\n"
 SIZES = {"train": 100, "val": 20}
 FACTS = {
-    "images": Facts((1, 28, 28), "float", (), 10, None, tuple("0123456789"), SIZES),
-    "text": Facts((64,), "index", (64,), 95, 95, tuple(map(chr, range(32, 127))), SIZES),
-    "values": Facts((1,), "float", (1,), None, None, (), SIZES, values=("price",)),
-    "itself": Facts((1, 28, 28), "float", (1, 28, 28), None, None, (), SIZES),
+    "images": DataSpec((1, 28, 28), "float", (), 10, None, tuple("0123456789"), SIZES),
+    "text": DataSpec((64,), "index", (64,), 95, 95, tuple(map(chr, range(32, 127))), SIZES),
+    "values": DataSpec((1,), "float", (1,), None, None, (), SIZES, values=("price",)),
+    "itself": DataSpec((1, 28, 28), "float", (1, 28, 28), None, None, (), SIZES),
 }
 
 
@@ -72,7 +72,7 @@ def test_a_section_has_an_example(key: str, tmp_path: Path) -> None:
     accept(example, tmp_path)
 
 
-@pytest.mark.parametrize("key", schema_of(Settings).hints)
+@pytest.mark.parametrize("key", schema_of(TrainSettings).hints)
 def test_a_key_of_train_has_an_example(key: str, tmp_path: Path) -> None:
     example = examples.of_train(key)
     assert f"{key}: " in example.text

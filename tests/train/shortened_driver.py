@@ -91,7 +91,7 @@ def answer(command: str, folder: Path, when: dict[str, int]) -> dict[str, Any]:
             change(path, "shorten")
             inputs = job.dataset.splits["train"].inputs
             job.dataset.facts = SimpleNamespace(classes=None, input_kind="number", values=())
-            for _ in Predictor(job).answers(inputs, 1, "points", range(SAMPLES)):
+            for _ in Predictor(job).predictions(inputs, 1, "points", range(SAMPLES)):
                 found["answers"] += 1
     except GradcliError as error:
         found |= {"exit": error.exit_code, "error": str(error)}

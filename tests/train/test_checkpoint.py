@@ -16,10 +16,10 @@ import pytest
 from gradcli.errors import CheckpointError
 from gradcli.train import checkpoint
 from gradcli.train.atomic import remove_stale, write_file
-from gradcli.train.checkpoint import Best, Meta
+from gradcli.train.checkpoint import Best, CheckpointMeta
 from gradcli.train.safetensors_file import RawTensor, encode_header, layout
 
-META = Meta(
+META = CheckpointMeta(
     step=400,
     epoch=2,
     seed=1,

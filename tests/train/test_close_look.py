@@ -14,7 +14,7 @@ from tiny import Silent, TinyData, tiny_job, train
 
 from gradcli import engine
 from gradcli.config.losses import LOSSES
-from gradcli.data import Facts
+from gradcli.data import DataSpec
 from gradcli.data.samples import Samples
 from gradcli.engine import nn, optim
 from gradcli.train import close_look
@@ -25,11 +25,11 @@ from gradcli.train.metrics import METRICS
 from gradcli.train.tensor_files import load_tensors
 
 SIZE = 10_001
-FACTS = Facts((2,), "float", (), 2, None, ("no", "yes"), {"train": 40, "test": SIZE})
+FACTS = DataSpec((2,), "float", (), 2, None, ("no", "yes"), {"train": 40, "test": SIZE})
 
 
 def job_of(
-    facts: Facts, targets: Any, outputs: int, name: str = "cross_entropy", **changes: Any
+    facts: DataSpec, targets: Any, outputs: int, name: str = "cross_entropy", **changes: Any
 ) -> Job:
     """A job on random points with these targets; the test split has as many as there are."""
     engine.manual_seed(4)
@@ -43,7 +43,7 @@ def job_of(
     given = {
         "model": model,
         "loss": chosen.make(),
-        "answers": chosen.answers.get(kind, lambda outputs: outputs),
+        "postprocess": chosen.postprocess.get(kind, lambda outputs: outputs),
         "metrics": {},
         "optimizer": optim.SGD(model.parameters(), lr=0.1),
         "optimizer_name": "sgd",
@@ -102,7 +102,7 @@ def test_ranks_see_what_one_sees() -> None:
     for sight in on_ranks(3, lambda group: seen(next(jobs), group), timeout=60):
         assert sight.worst == alone.worst
         assert sight.index == alone.index
-        for name in ("confusion", "outputs", "targets", "inputs", "answers"):
+        for name in ("confusion", "outputs", "targets", "inputs", "predictions"):
             assert getattr(sight, name).tolist() == getattr(alone, name).tolist()
 
 

@@ -12,7 +12,7 @@ from tiny import Silent, tiny_job, train
 
 from gradcli.errors import RunError
 from gradcli.train import checkpoint, disk
-from gradcli.train.job import Settings
+from gradcli.train.job import TrainSettings
 from gradcli.train.state import all_tensors
 
 BLOCK = 512
@@ -44,12 +44,12 @@ def free(monkeypatch: pytest.MonkeyPatch, count: int, blocks: int = 1 << 40) -> 
 def test_how_many_checkpoints_lie_there_at_a_time(
     changes: dict[str, Any], evaluates: bool, end: int, files: int
 ) -> None:
-    settings = Settings(batch=8, **changes)
+    settings = TrainSettings(batch=8, **changes)
     assert disk.files_at_once(settings, evaluates, 0, end, per_epoch=10) == files
 
 
 def test_a_resumed_run_saves_the_rest_alone() -> None:
-    settings = Settings(batch=8, keep=50)
+    settings = TrainSettings(batch=8, keep=50)
     assert disk.files_at_once(settings, False, 41, 60, per_epoch=10) == 2
     assert disk.files_at_once(settings, False, 61, 60, per_epoch=10) == 0
 

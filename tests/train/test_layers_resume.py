@@ -55,7 +55,7 @@ MORE: dict[str, list[Any]] = {
         TABLE,
         "positions",
         {"repeat": {"times": 2, "layers": [{"transformer": {"heads": 2, "dropout": 0.1}}]}},
-        "layernorm",
+        "layer_norm",
         {"linear": {"out": 5, "bias": False, "tied": "tokens"}},
     ],
     "nanochat": [

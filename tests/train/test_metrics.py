@@ -11,8 +11,8 @@ import pytest
 from gradcli import engine
 from gradcli.data.samples import Samples
 from gradcli.engine import nn
-from gradcli.train.evaluate import Evaluation, States
-from gradcli.train.job import Settings
+from gradcli.train.evaluate import Evaluation, MetricStates
+from gradcli.train.job import TrainSettings
 from gradcli.train.metrics import METRICS, Metric, Task, better, direction_of
 
 NAN = math.nan
@@ -23,7 +23,7 @@ def figure(name: str, outputs: list[Any], targets: list[Any], *cuts: int, **keys
     metric: Metric = METRICS[name](**keys)
     kind = engine.int64 if metric.targets == "labels" else engine.float32
     wanted, given = engine.tensor(targets, dtype=kind), engine.tensor(outputs, dtype=engine.float32)
-    merged = States({name: metric})
+    merged = MetricStates({name: metric})
     for begin, end in zip((0, *cuts), (*cuts, len(targets)), strict=True):
         state = metric.state(given[begin:end], wanted[begin:end])
         stacked = {
@@ -236,9 +236,9 @@ def test_sums_of_batches_are_added_by_stretches_in_python_s_floats(name: str) ->
     job: Any = SimpleNamespace(
         model=nn.Identity(),
         loss=nn.MSELoss(),
-        answers=lambda outputs: outputs,
+        postprocess=lambda outputs: outputs,
         metrics={name: METRICS[name]()},
-        settings=Settings(batch=7, steps=1),
+        settings=TrainSettings(batch=7, steps=1),
     )
     found = Evaluation(job, split, "val").run()[f"val.{name}"]
     total = 0.0

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tiny import TinyData, TinySplit, only_run, tiny_job, train
 
-from gradcli.train.checkpoint import Meta, file_name, read, write
+from gradcli.train.checkpoint import CheckpointMeta, file_name, read, write
 from gradcli.train.judging import judge, latest_figures
 
 
@@ -37,7 +37,7 @@ def test_a_run_that_failed_says_which_figure_was_not_finite(tmp_path: Path) -> N
 
 def test_a_checkpoint_keeps_what_a_figure_was(tmp_path: Path) -> None:
     figures = {"val.loss": math.inf, "val.r2": -math.inf, "val.accuracy": 0.5}
-    before = Meta(step=4, epoch=1, seed=5, optimizer="adam", config_sha256="0")
+    before = CheckpointMeta(step=4, epoch=1, seed=5, optimizer="adam", config_sha256="0")
     meta = judge(tiny_job(), before, figures)
     write(tmp_path, meta, {})
     assert latest_figures(read(tmp_path / file_name(4)).meta) == figures
@@ -45,7 +45,7 @@ def test_a_checkpoint_keeps_what_a_figure_was(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("word", [None, "1e3", 7, [], {}])
 def test_a_figure_of_which_nothing_is_said_is_nan(word: Any) -> None:
-    meta = Meta(
+    meta = CheckpointMeta(
         step=4,
         epoch=1,
         seed=5,

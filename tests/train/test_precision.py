@@ -22,7 +22,7 @@ from gradcli.train import precision
 from gradcli.train.checkpoint import read
 from gradcli.train.evaluate import Evaluation
 from gradcli.train.generate import Sampling, continued
-from gradcli.train.job import Settings
+from gradcli.train.job import TrainSettings
 from gradcli.train.step import OneStep
 
 
@@ -66,7 +66,7 @@ def test_each_precision_makes_the_calls_that_it_says() -> None:
 
 
 def test_a_job_s_precision_does_not_depend_on_what_was_set_and_leaves_it() -> None:
-    settings = Settings(batch=1)
+    settings = TrainSettings(batch=1)
     engine.set_float32_matmul_precision("high")
     try:
         with precision.forward(settings), engine.no_grad():

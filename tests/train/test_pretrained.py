@@ -131,8 +131,8 @@ def test_a_missing_file_is_an_error_at_its_key(config_file) -> None:
     [error] = caught.value.errors
     line = path.read_text().splitlines().index("pretrained: {from: none.safetensors}") + 1
     assert (error.code, error.exit_code) == ("E707", 7)
-    assert error.place is not None
-    assert (error.place.line, error.place.column) == (line, len("pretrained: {from: ") + 1)
+    assert error.location is not None
+    assert (error.location.line, error.location.column) == (line, len("pretrained: {from: ") + 1)
     assert "RUN@best" in error.notes[0]
 
 

@@ -15,7 +15,7 @@ import yaml
 
 from gradcli.errors import CheckpointError, ConfigError, RunError
 from gradcli.train import checkpoint, directory
-from gradcli.train.checkpoint import Best, Meta
+from gradcli.train.checkpoint import Best, CheckpointMeta
 from gradcli.train.directory import (
     RunDirectory,
     create,
@@ -27,7 +27,7 @@ from gradcli.train.run_name import find
 from gradcli.train.safetensors_file import RawTensor
 from gradcli.train.yaml_text import to_yaml
 
-META = Meta(step=1, epoch=0, seed=1, optimizer="sgd", config_sha256="")
+META = CheckpointMeta(step=1, epoch=0, seed=1, optimizer="sgd", config_sha256="")
 TENSORS = {"model.w": RawTensor("U8", (1,), b"x")}
 
 
@@ -174,11 +174,11 @@ FULL_DISK = """
 import resource, sys
 from pathlib import Path
 from gradcli.errors import CheckpointError, RunError
-from gradcli.train.checkpoint import Meta
+from gradcli.train.checkpoint import CheckpointMeta
 from gradcli.train.directory import RunDirectory
 from gradcli.train.run_name import find
 from gradcli.train.safetensors_file import RawTensor
-meta = Meta(step=2, epoch=0, seed=1, optimizer="sgd", config_sha256="")
+meta = CheckpointMeta(step=2, epoch=0, seed=1, optimizer="sgd", config_sha256="")
 resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 with RunDirectory(Path(sys.argv[1])) as run:
     try:

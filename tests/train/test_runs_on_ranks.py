@@ -16,7 +16,7 @@ from rank_threads import ThreadGroup, on_ranks
 from tiny import HERE, Silent, TinyData, TinySplit, only_run, records, tiny_job
 
 from gradcli import engine
-from gradcli.data import Facts
+from gradcli.data import DataSpec
 from gradcli.engine import distributed, nn, optim
 from gradcli.engine.distributed import ALONE, exact
 from gradcli.errors import NumericsError
@@ -114,7 +114,7 @@ def test_ranks_evaluate_as_often_as_each_other(
     tmp_path: Path, together: Together, last: str
 ) -> None:
     """Where the last evaluation is known to be the last, and where not; rank 0 looks closely."""
-    facts = Facts((2,), "float", (), 2, None, ("no", "yes"), {"train": 42})
+    facts = DataSpec((2,), "float", (), 2, None, ("no", "yes"), {"train": 42})
     early = EarlyStop("val.loss", patience=1, min_delta=1e9)
 
     def job(**settings: Any) -> Job:
@@ -161,7 +161,7 @@ def test_a_fault_of_the_close_look_costs_no_training(
     size: int,
 ) -> None:
     """No rank ends, and none waits: the figures are those of a run in which nothing failed."""
-    facts = Facts((2,), "float", (), 2, None, ("no", "yes"), {"train": 42})
+    facts = DataSpec((2,), "float", (), 2, None, ("no", "yes"), {"train": 42})
 
     def job() -> Job:
         splits = {"train": TinySplit(42, 1), "val": TinySplit(20, 2), "test": TinySplit(20, 3)}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from gradcli.data.facts import Facts
+from gradcli.data.facts import DataSpec
 from gradcli.train.spelling import BytesDecoder, Speller, token_bytes
 
 
 def spelled(unit: str | None, vocab: int, labels: tuple[str, ...] = ()) -> list[bytes]:
-    facts = Facts((4,), "index", (4,), vocab, vocab, labels, {"train": 9})
+    facts = DataSpec((4,), "index", (4,), vocab, vocab, labels, {"train": 9})
     return token_bytes(facts, unit)
 
 

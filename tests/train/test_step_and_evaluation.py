@@ -13,7 +13,7 @@ from gradcli import engine
 from gradcli.config.losses import cross_entropy
 from gradcli.engine import nn
 from gradcli.train.evaluate import Evaluation
-from gradcli.train.job import Settings, steps_per_epoch, total_steps
+from gradcli.train.job import TrainSettings, steps_per_epoch, total_steps
 from gradcli.train.state import weights_sha256
 from gradcli.train.step import OneStep
 
@@ -34,7 +34,7 @@ def test_micro_batches_of_a_loss_with_class_weights_are_weighed_by_their_labels(
     for micro in (None, 1, 4, 5):
         job = tiny_job(settings={"micro_batch": micro})
         loss = cross_entropy(weight=(0.2, 3.0))
-        job = replace(job, loss=loss.make(), mass=loss.mass)
+        job = replace(job, loss=loss.make(), total_weight=loss.total_weight)
         job.model[1].p = 0.0
         step = OneStep(job, job.dataset.splits["train"])
         value = step.gradients(engine.arange(8), engine.get_rng_state())
@@ -64,15 +64,15 @@ def test_an_evaluation_leaves_the_model_training() -> None:
 @pytest.mark.parametrize(
     ("settings", "samples", "per_epoch", "total"),
     [
-        (Settings(batch=8, epochs=3), 42, 6, 18),
-        (Settings(batch=8, epochs=3, drop_last=True), 42, 5, 15),
-        (Settings(batch=7, epochs=2), 42, 6, 12),
-        (Settings(batch=50, epochs=2), 42, 1, 2),
-        (Settings(batch=8, steps=9), 42, 6, 9),
-        (Settings(batch=8, epochs=0), 42, 6, 0),
+        (TrainSettings(batch=8, epochs=3), 42, 6, 18),
+        (TrainSettings(batch=8, epochs=3, drop_last=True), 42, 5, 15),
+        (TrainSettings(batch=7, epochs=2), 42, 6, 12),
+        (TrainSettings(batch=50, epochs=2), 42, 1, 2),
+        (TrainSettings(batch=8, steps=9), 42, 6, 9),
+        (TrainSettings(batch=8, epochs=0), 42, 6, 0),
     ],
 )
-def test_lengths(settings: Settings, samples: int, per_epoch: int, total: int) -> None:
+def test_lengths(settings: TrainSettings, samples: int, per_epoch: int, total: int) -> None:
     assert steps_per_epoch(settings, samples) == per_epoch
     assert total_steps(settings, samples) == total
 

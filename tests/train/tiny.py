@@ -13,13 +13,14 @@ from typing import Any
 from gradcli import engine
 from gradcli.engine import nn, optim
 from gradcli.train.directory import RunDirectory
-from gradcli.train.job import Job, Settings
-from gradcli.train.launch import Circumstances, resume, start
+from gradcli.train.job import Job, TrainSettings
+from gradcli.train.launch import resume, start
 from gradcli.train.metrics import METRICS
 from gradcli.train.report import Reporter
+from gradcli.train.run_context import RunContext
 from gradcli.train.signals import Signals
 
-HERE = Circumstances(argv=["test"], device="cpu", threads=1, config_sha256="0" * 64)
+HERE = RunContext(argv=["test"], device="cpu", threads=1, config_sha256="0" * 64)
 
 
 class Silent(Reporter):
@@ -89,8 +90,8 @@ def tiny_job(optimizer: str = "adam", **changes: Any) -> Job:
         "dataset": TinyData(
             {"train": TinySplit(42, 1), "val": TinySplit(20, 2), "test": TinySplit(12, 3)}
         ),
-        "settings": Settings(**settings),
-        "resolved": {"optim": {"name": optimizer}, "train": asdict(Settings(**settings))},
+        "settings": TrainSettings(**settings),
+        "resolved": {"optim": {"name": optimizer}, "train": asdict(TrainSettings(**settings))},
         "sources": [(Path("tiny.yaml"), "name: tiny\n")],
         "model_layers": ["linear", "dropout", "linear"],
     }

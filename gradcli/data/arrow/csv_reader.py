@@ -14,7 +14,7 @@ from gradcli.data.arrow.row_blocks import OddError, RowBlocks, refuse_empty_line
 from gradcli.data.tabular.cells import numbers_of
 from gradcli.data.tabular.csv_reader import CsvReader
 from gradcli.data.tabular.pieces import texts
-from gradcli.data.tabular.reader import Block, Numbers, Role, WithHeaderRow, Words
+from gradcli.data.tabular.reader import Numbers, Role, TableBlock, WithHeaderRow, Words
 
 _GAPS = ("", "NA")
 _CHUNK = 1 << 19  # bytes that one thread parses
@@ -47,7 +47,7 @@ class ArrowCsvReader(WithHeaderRow):
     def _slow_reader(self) -> CsvReader:
         return CsvReader(texts(self._again(), self.source), self.source, self._delimiter)
 
-    def blocks(self, roles: Mapping[str, Role]) -> Iterator[Block]:
+    def blocks(self, roles: Mapping[str, Role]) -> Iterator[TableBlock]:
         """The columns that are named, as the protocol says."""
         count = 0
         if self._rows is not None:
@@ -63,7 +63,7 @@ class ArrowCsvReader(WithHeaderRow):
             yield from _behind(count, self._base.blocks(roles))
 
 
-def _behind(count: int, blocks: Iterator[Block]) -> Iterator[Block]:
+def _behind(count: int, blocks: Iterator[TableBlock]) -> Iterator[TableBlock]:
     """The blocks of a table without its first rows."""
     for block in blocks:
         if count < block.count:
@@ -71,7 +71,7 @@ def _behind(count: int, blocks: Iterator[Block]) -> Iterator[Block]:
         count = max(0, count - block.count)
 
 
-def _without(count: int, block: Block) -> Block:
+def _without(count: int, block: TableBlock) -> TableBlock:
     numbers = {}
     for name, column in block.numbers.items():
         odd = {place - count: cell for place, cell in column.odd.items() if place >= count}
@@ -79,7 +79,7 @@ def _without(count: int, block: Block) -> Block:
     words = {
         name: Words(column.codes[count:], column.table) for name, column in block.words.items()
     }
-    return Block(block.count - count, numbers, words)
+    return TableBlock(block.count - count, numbers, words)
 
 
 class _Columns:
@@ -93,7 +93,7 @@ class _Columns:
         # Columns of numbers in which a cell was none for Arrow: what it is their text tells.
         self._as_text: set[str] = set()
 
-    def of(self, rows: bytes) -> Block:
+    def of(self, rows: bytes) -> TableBlock:
         """The numbers and words of some rows."""
         once = [name for name in self._open.worded if name not in self._open.numeric]
         columns, floats = self._parsed_as_numbers(rows, dict.fromkeys(once, _WORD))
@@ -105,7 +105,7 @@ class _Columns:
         if len(once) < len(self._open.worded):
             again = self._parsed(rows, dict.fromkeys(self._open.worded, _WORD))
             cells = {name: self._column(again, name) for name in self._open.worded}
-        return Block(count, numbers, self._open.words(cells))
+        return TableBlock(count, numbers, self._open.words(cells))
 
     def _parsed_as_numbers(
         self, rows: bytes, words: Mapping[str, Any]

@@ -12,9 +12,9 @@ import pyarrow as pa
 from pyarrow import ipc, parquet
 
 from gradcli.data.arrow.columns import OpenColumns, has_texts, numbers_in
-from gradcli.data.files import Loaded, open_regular, regular_size, shown
+from gradcli.data.files import Loaded, open_regular, path_text, regular_size
 from gradcli.data.inflate import BOMB_RATIO
-from gradcli.data.tabular.reader import Block, Role, WithoutHeaderRow
+from gradcli.data.tabular.reader import Role, TableBlock, WithoutHeaderRow
 from gradcli.errors import DataError
 from gradcli.wording import quantity
 
@@ -68,7 +68,7 @@ class ArrowFileReader(WithoutHeaderRow):
             self._types = list(self._file.schema.types)
             self.header: Sequence[str] = list(self._file.schema.names)
 
-    def blocks(self, roles: Mapping[str, Role]) -> Iterator[Block]:
+    def blocks(self, roles: Mapping[str, Role]) -> Iterator[TableBlock]:
         """The columns of `roles`, as the protocol says."""
         kinds = {name: self._types[self.header.index(name)] for name in roles}
         for name, kind in kinds.items():
@@ -103,10 +103,10 @@ class ArrowFileReader(WithoutHeaderRow):
 
     def _refuse(self, name: str, kind: Any) -> None:
         holds = next((holds for test, holds in _HOLDS if test(kind)), "values")
-        place = f"column {self.header.index(name) + 1} ({shown(name)})"
+        place = f"column {self.header.index(name) + 1} ({path_text(name)})"
         raise DataError(
-            f"{self.source}: {place} holds {holds} ({shown(str(kind))[:80]}); expected numbers or "
-            "words: leave the column out, or write it as such",
+            f"{self.source}: {place} holds {holds} ({path_text(str(kind))[:80]}); expected numbers "
+            "or words: leave the column out, or write it as such",
             code="E304",
         )
 
@@ -119,15 +119,15 @@ class ArrowFileReader(WithoutHeaderRow):
             what = f"too little memory for this {self._kind} file"
             raise DataError(f"{self.source}: {what}", code="E302") from None
         except (pa.ArrowException, OSError, ValueError, KeyError, IndexError) as error:
-            why = shown(str(error).partition("\n")[0])[:200]
+            why = path_text(str(error).partition("\n")[0])[:200]
             what = f"not a whole {self._kind} file: {why}"
             raise DataError(f"{self.source}: {what}", code="E302") from None
 
 
-def _block(batch: Any, columns: OpenColumns) -> Block:
+def _block(batch: Any, columns: OpenColumns) -> TableBlock:
     numbers = {name: numbers_in(batch.column(name)) for name in columns.numeric}
     cells = {name: batch.column(name) for name in columns.worded}
-    return Block(batch.num_rows, columns.numbers(numbers), columns.words(cells))
+    return TableBlock(batch.num_rows, columns.numbers(numbers), columns.words(cells))
 
 
 class _ParquetFile:

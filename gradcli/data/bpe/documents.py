@@ -6,10 +6,10 @@ import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from gradcli.data.files import shown
+from gradcli.data.files import path_text
 from gradcli.data.tabular.pieces import lines_in, pieces_of, texts
 from gradcli.errors import DataError
-from gradcli.wording import listed, quantity
+from gradcli.wording import join_words, quantity
 
 LONGEST = 64 << 20  # characters of a line
 Advance = Callable[[int], object]
@@ -22,9 +22,9 @@ def documents(path: Path, key: str | None, advance: Advance | None = None) -> It
     Without a `key` it is one document; else each line is an object that has its text there.
     The unpacked bytes are reported to `advance` as they are read.
     """
-    content = texts(_report_progress(pieces_of(path), advance), shown(path))
+    content = texts(_report_progress(pieces_of(path), advance), path_text(path))
     if key is not None:
-        yield from ((text, True) for text in _of_lines(content, key, shown(path)))
+        yield from ((text, True) for text in _of_lines(content, key, path_text(path)))
         return
     for text in content:
         if text:
@@ -56,7 +56,7 @@ def _text_in(line: str, key: str, place: str) -> str:
         what = f"expected a JSON object in each line: {why}"
         raise DataError(f"{place}: {what}", code="E304") from None
     if not isinstance(row, dict) or key not in row:
-        keys = listed(map(shown, row), 5) if isinstance(row, dict) else ""
+        keys = join_words(map(path_text, row), 5) if isinstance(row, dict) else ""
         there = f"; its keys: {keys or 'none'}" if isinstance(row, dict) else ""
         what = f"expected an object with the key {key!r}{there}"
         raise DataError(f"{place}: {what}", code="E304")

@@ -18,9 +18,9 @@ from gradcli.data.bpe.tokenizer import (
     tokenizer_at,
     trained_tokenizer,
 )
-from gradcli.data.dataset import Facts, Labelled, LoadedData, Unseen
+from gradcli.data.dataset import DataSpec, Labelled, LoadedData, Unseen
 from gradcli.data.facts import DataFacts
-from gradcli.data.files import expanded, gzip_notes, load, locate, regular_size, shown
+from gradcli.data.files import expanded, gzip_notes, load, locate, path_text, regular_size
 from gradcli.data.prepared.cache import cache_folder
 from gradcli.data.samples import imagined
 from gradcli.data.split import cut, parts_of
@@ -41,7 +41,7 @@ ROLE = "tokenizer"  # of its hash
 
 
 @dataclass(frozen=True)
-class Encoded:
+class EncodedText:
     """A text as tokens, `rows` as `stored_as` says; `sha256` of its files by their roles."""
 
     rows: Tensor
@@ -94,7 +94,9 @@ class BpeText:
         from gradcli.data.prepared.progress import Progress
 
         paths, cache = list(self.files.values()), cache_folder(self.source.cache)
-        with Progress(f"hashing {shown(paths[0].name)}", sum(map(regular_size, paths)), "B") as bar:
+        with Progress(
+            f"hashing {path_text(paths[0].name)}", sum(map(regular_size, paths)), "B"
+        ) as bar:
             hashes = sha256_of_all(paths, bar.advance, cache)
         return {role: hashes[path] for role, path in self.files.items()}
 
@@ -141,11 +143,11 @@ class BpeText:
         return {role: (path, self.sha256[role]) for role, path in self.files.items()}
 
     @cached_property
-    def text(self) -> Encoded:
+    def text(self) -> EncodedText:
         """All tokens, in memory or mapped."""
         tokenizer = self.tokenizer
         if self._is_small:
-            return Encoded(self._rows(self.files.values()), self.sha256, mapped=False)
+            return EncodedText(self._rows(self.files.values()), self.sha256, mapped=False)
         from gradcli.data.prepared.sets import Recipe, prepared
 
         dtype, inner = stored_as(array(code_of(tokenizer.vocab)).itemsize)
@@ -162,7 +164,7 @@ class BpeText:
         content = prepared(
             Recipe(READER, VERSION, keys, self._sources()), write, cache_folder(self.source.cache)
         )
-        return Encoded(content.tensor("tokens"), content.sha256, mapped=True)
+        return EncodedText(content.tensor("tokens"), content.sha256, mapped=True)
 
     def _rows(self, files: Iterable[Path]) -> Tensor:
         """The tokens of files, in memory."""
@@ -175,11 +177,11 @@ class BpeText:
 
     # -- what a source does ----------------------------------------------------------------------
 
-    def facts(self) -> Facts:
+    def facts(self) -> DataSpec:
         """From the whole text."""
         vocab, context = self.tokenizer.vocab, self.source.context
         splits = self._splits(self.text.rows)
-        return Facts(
+        return DataSpec(
             input=(context,),
             input_kind="index",
             target=(context,),
@@ -189,7 +191,7 @@ class BpeText:
             sizes={name: split.size for name, split in splits.items()},
         )
 
-    def outline(self, facts: Facts) -> dict[str, TokenWindows]:
+    def outline(self, facts: DataSpec) -> dict[str, TokenWindows]:
         """The splits as `load` makes them, on "meta"."""
         with engine.device("meta"):
             if "text" in vars(self):
@@ -209,7 +211,7 @@ class BpeText:
         parts = cut(source.split or DEFAULT_SPLIT, rows.shape[0])
         for name, part in parts.items():
             if len(part) <= source.context:
-                raise too_few(len(part), source.context, shown(source.file), name)
+                raise too_few(len(part), source.context, path_text(source.file), name)
         return {
             name: self._windows(rows, part, source.step(name), vocab)
             for name, part in parts.items()
@@ -249,7 +251,7 @@ class BpeText:
     def new_inputs(self, path: Path, facts: DataFacts) -> Unseen:
         """Windows of another text, end to end; the last one ends where the text ends."""
         tokens = whole(self._rows([path])).tolist()
-        inputs, starts = windows_of(tokens, facts, shown(path))
+        inputs, starts = windows_of(tokens, facts, path_text(path))
         return Unseen(inputs, [f"{path.name}:{at}" for at in starts], range(len(starts)))
 
     def new_split(self, path: Path, facts: DataFacts) -> Labelled:
@@ -257,7 +259,7 @@ class BpeText:
         rows = self._rows([path])
         (width,) = facts.input
         if rows.shape[0] <= width:
-            raise too_few(rows.shape[0], width, shown(path))
+            raise too_few(rows.shape[0], width, path_text(path))
         return Labelled(self._windows(rows, range(rows.shape[0]), width, self.tokenizer.vocab))
 
 

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from gradcli.data.files import json_in, read, regular_size, shown, text_of
+from gradcli.data.files import json_in, path_text, read, regular_size, text_of
 from gradcli.errors import ConfigError, DataError, GradcliError
 from gradcli.registry import did_you_mean
 from gradcli.wording import quantity
@@ -151,15 +151,15 @@ def _length(name: str, *, in_bytes: bool) -> int:
 def tokenizer_at(path: Path, end: str | None = None) -> Tokenizer:
     """The one in a tokenizer.json, or in a folder that has it, or vocab.json and merges.txt."""
     if not path.is_dir():
-        return Tokenizer(_content(path), shown(path), end)
+        return Tokenizer(_content(path), path_text(path), end)
     if (path / FILE).is_file():
         return tokenizer_at(path / FILE, end)
     if not all((path / name).is_file() for name in PARTS):
         raise DataError(
-            f"{shown(path)} holds no tokenizer: expected {FILE}, or both {' and '.join(PARTS)}"
+            f"{path_text(path)} holds no tokenizer: expected {FILE}, or both {' and '.join(PARTS)}"
         )
     vocab, merges = (path / name for name in PARTS)
-    return Tokenizer(_of_gpt2(_numbers(vocab), _merges(merges)), shown(path), end)
+    return Tokenizer(_of_gpt2(_numbers(vocab), _merges(merges)), path_text(path), end)
 
 
 def trained_tokenizer(texts: Iterator[str], size: int) -> Tokenizer:
@@ -215,7 +215,7 @@ def _translate_errors(call: Callable[[], Any], source: str) -> Any:
     except (KeyboardInterrupt, SystemExit, MemoryError, GradcliError):
         raise
     except BaseException as error:
-        why = shown(str(error).partition("\n")[0])[:200]
+        why = path_text(str(error).partition("\n")[0])[:200]
         raise DataError(f"{source}: not a tokenizer that can be used: {why}", code="E302") from None
 
 
@@ -223,10 +223,10 @@ def _content(path: Path) -> str:
     size = regular_size(path)
     if size > _LIMIT:
         raise DataError(
-            f"{shown(path)}: {quantity(size, 'byte')}; a tokenizer has at most {_LIMIT}",
+            f"{path_text(path)}: {quantity(size, 'byte')}; a tokenizer has at most {_LIMIT}",
             code="E302",
         )
-    return text_of(read(path), shown(path))
+    return text_of(read(path), path_text(path))
 
 
 def _numbers(path: Path) -> dict[str, int]:
@@ -234,7 +234,7 @@ def _numbers(path: Path) -> dict[str, int]:
     numbers = json_in(path, _LIMIT)
     if not isinstance(numbers, dict) or not all(type(number) is int for number in numbers.values()):
         what = "expected an object with the number of each token"
-        raise DataError(f"{shown(path)}: {what}", code="E304")
+        raise DataError(f"{path_text(path)}: {what}", code="E304")
     return numbers
 
 
@@ -246,8 +246,8 @@ def _merges(path: Path) -> list[list[str]]:
             continue
         pair = line.rstrip("\r").split(" ")
         if len(pair) != 2:
-            what = f"expected two tokens, found {shown(line)[:80]!r}"
-            raise DataError(f"{shown(path)}:{number}: {what}", code="E304")
+            what = f"expected two tokens, found {path_text(line)[:80]!r}"
+            raise DataError(f"{path_text(path)}:{number}: {what}", code="E304")
         merges.append(pair)
     return merges
 

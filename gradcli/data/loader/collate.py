@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli import engine
-from gradcli.data.loader.sets import Rows
+from gradcli.data.loader.sets import StackedSamples
 from gradcli.engine import Tensor
 from gradcli.errors import DTypeError, ShapeError
 
@@ -16,7 +16,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
 
     Floats give float64 and whole numbers int64, as in torch; text stays as it is.
     """
-    if isinstance(batch, Rows):
+    if isinstance(batch, StackedSamples):
         return list(batch.tensors)
     first = batch[0]
     if isinstance(first, Tensor) or hasattr(first, "__array_interface__"):

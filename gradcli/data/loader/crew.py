@@ -12,7 +12,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from gradcli.data.loader import wire, worker
-from gradcli.data.loader.worker import Work
+from gradcli.data.loader.worker import WorkerArguments
 from gradcli.errors import WorkerError
 from gradcli.wording import quantity
 
@@ -23,7 +23,7 @@ _PATIENCE = 1.0  # seconds for a worker to end by itself
 class Crew:
     """Workers by number. Tasks go to one of them, and its answers come back in order."""
 
-    def __init__(self, works: Sequence[Work]) -> None:
+    def __init__(self, works: Sequence[WorkerArguments]) -> None:
         self._members: list[_Member] = []
         try:
             with _no_interrupt():
@@ -101,7 +101,7 @@ class _Member:
         self._listener = threading.Thread(target=_listen, args=(results, self.inbox), daemon=True)
         self._listener.start()
 
-    def take(self, work: Work) -> None:
+    def take(self, work: WorkerArguments) -> None:
         """Tell the worker what its work is; one that has died is noticed when an answer is due.
 
         Not as an argument of the process: its start would wait for ever for one that died.

@@ -13,7 +13,7 @@ from gradcli.data.loader.collate import default_collate, default_convert
 from gradcli.data.loader.crew import Crew
 from gradcli.data.loader.samplers import BatchSampler, RandomSampler, SequentialSampler
 from gradcli.data.loader.sets import IterableDataset
-from gradcli.data.loader.worker import End, Fetch, Work
+from gradcli.data.loader.worker import EndOfStream, Fetch, WorkerArguments
 from gradcli.engine import Generator
 from gradcli.engine.constructor import checked_constructor
 from gradcli.engine.kind import Count, NotNegative, within
@@ -108,7 +108,7 @@ class DataLoader:
             source: Iterator[Any] = _FromWorkers(self, tasks, (self._passes, epoch, first - skip))
         else:
             source = self._here(tasks)
-        return _Pass(self, islice(source, skip, None), (self._passes, epoch, first))
+        return _LoaderPass(self, islice(source, skip, None), (self._passes, epoch, first))
 
     def _here(self, tasks: Iterator[object]) -> Iterator[Any]:
         """Batches made in this process."""
@@ -116,7 +116,7 @@ class DataLoader:
         fetch.begin()
         for task in tasks:
             batch = fetch(task)
-            if isinstance(batch, End):
+            if isinstance(batch, EndOfStream):
                 return
             yield batch
 
@@ -159,7 +159,7 @@ class DataLoader:
         if self._crew is not None:
             return self._crew
         works = [
-            Work(
+            WorkerArguments(
                 dataset=self.dataset,
                 collate=self.collate_fn,
                 batched=self.batch_sampler is not None,
@@ -184,7 +184,7 @@ class DataLoader:
         crew.close()
 
 
-class _Pass:
+class _LoaderPass:
     """One pass over the batches, which tells the loader how far it is."""
 
     def __init__(

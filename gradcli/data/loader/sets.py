@@ -40,7 +40,7 @@ class IterableDataset(Dataset[T]):
         raise NotImplementedError(f"{type(self).__name__} has no __iter__")
 
 
-class Rows(Sequence["tuple[Tensor, ...]"]):
+class StackedSamples(Sequence["tuple[Tensor, ...]"]):
     """Samples that lie side by side already: default_collate takes the tensors as they are."""
 
     def __init__(self, tensors: tuple[Tensor, ...]) -> None:
@@ -66,9 +66,11 @@ class TensorDataset(Dataset["tuple[Tensor, ...]"]):
     def __getitem__(self, index: int) -> tuple[Tensor, ...]:
         return tuple(tensor[index] for tensor in self.tensors)
 
-    def __getitems__(self, indices: Sequence[int]) -> Rows:
+    def __getitems__(self, indices: Sequence[int]) -> StackedSamples:
         rows = _positions("TensorDataset", indices, len(self))
-        return Rows(tuple(engine.index_select(tensor, 0, rows) for tensor in self.tensors))
+        return StackedSamples(
+            tuple(engine.index_select(tensor, 0, rows) for tensor in self.tensors)
+        )
 
     def __len__(self) -> int:
         return len(self.tensors[0])
@@ -131,10 +133,10 @@ class SplitDataset(Dataset["tuple[Tensor, Tensor]"]):
         sample: tuple[Tensor, Tensor] = self.__getitems__([index])[0]
         return sample
 
-    def __getitems__(self, indices: Sequence[int]) -> Rows:
+    def __getitems__(self, indices: Sequence[int]) -> StackedSamples:
         batch = self.split.batch(_positions("SplitDataset", indices, len(self)))
         look_out()  # zeros of a mapped file that was cut off are no samples
-        return Rows(batch)
+        return StackedSamples(batch)
 
 
 def _positions(what: str, indices: Sequence[int], size: int) -> Tensor:

@@ -14,7 +14,7 @@ from gradcli.engine.dtype import DTYPES
 
 
 @dataclass(frozen=True)
-class Place:
+class TensorHeader:
     """Where tensor number `index` of a message belongs."""
 
     index: int
@@ -30,7 +30,7 @@ def send(connection: Connection, tag: object, value: object) -> None:
         if not isinstance(leaf, Tensor):
             return leaf
         tensors.append(leaf.detach().contiguous())
-        return Place(len(tensors) - 1, leaf.shape, leaf.dtype.name)
+        return TensorHeader(len(tensors) - 1, leaf.shape, leaf.dtype.name)
 
     connection.send((tag, _mapped(value, take)))
     for tensor in tensors:
@@ -43,7 +43,7 @@ def receive(connection: Connection) -> tuple[Any, Any]:
     tag, skeleton = connection.recv()
 
     def fill(leaf: object) -> Any:
-        if not isinstance(leaf, Place):
+        if not isinstance(leaf, TensorHeader):
             return leaf
         tensor = engine.empty(*leaf.shape, dtype=DTYPES[leaf.dtype])
         if tensor.numel():

@@ -28,7 +28,7 @@ class WorkerInfo:
 
 
 @dataclass(frozen=True)
-class Work:
+class WorkerArguments:
     """All that a worker gets when it starts.
 
     Attributes:
@@ -53,7 +53,7 @@ def get_worker_info() -> WorkerInfo | None:
     return _info[0] if _info else None
 
 
-class End:
+class EndOfStream:
     """In place of a batch: the stream has no more samples."""
 
 
@@ -76,7 +76,7 @@ class Fetch:
             self._stream = iter(self._dataset)
 
     def __call__(self, task: Any) -> Any:
-        """The batch of these indices, or of as many samples of the stream; End after the last."""
+        """The batch of these indices, or the next one of the stream; EndOfStream after the last."""
         if self._stream is not None:
             return self._next(len(task) if self._batched else 1)
         many = getattr(self._dataset, "__getitems__", None)
@@ -95,7 +95,7 @@ class Fetch:
         assert self._stream is not None
         samples = list(islice(self._stream, count))
         if not samples or (self._drop_last and len(samples) < count):
-            return End()
+            return EndOfStream()
         return self._collate(samples if self._batched else samples[0])
 
 
@@ -118,10 +118,10 @@ def main(tasks: Connection, results: Connection) -> None:
         return  # the parent is gone
 
 
-def _receive_work(tasks: Connection, results: Connection) -> Work | None:
+def _receive_work(tasks: Connection, results: Connection) -> WorkerArguments | None:
     """Receive the work of this worker; None where it cannot be read, which the parent learns."""
     try:
-        work: Work = tasks.recv()
+        work: WorkerArguments = tasks.recv()
     except (EOFError, ConnectionError):
         raise
     except Exception as error:
@@ -131,7 +131,7 @@ def _receive_work(tasks: Connection, results: Connection) -> Work | None:
     return work
 
 
-def _serve(work: Work, fetch: Fetch, task: Any, results: Connection) -> None:
+def _serve(work: WorkerArguments, fetch: Fetch, task: Any, results: Connection) -> None:
     of, number, payload = task
     if number < 0:  # a pass begins; `payload` is its epoch
         engine.manual_seed(work.seed + work.id, step=payload)
@@ -154,6 +154,6 @@ def _answer(
         text = f"failed{sample}{batch}: {type(error).__name__}: {error}"
         wire.send(results, ("failed", *of), (text, traceback.format_exc()))
         return
-    kind = "end" if isinstance(value, End) else "batch"
+    kind = "end" if isinstance(value, EndOfStream) else "batch"
     if of[1] >= 0:
         wire.send(results, (kind, *of), None if kind == "end" else value)

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from gradcli.data.files import regular_size, shown
+from gradcli.data.files import path_text, regular_size
 from gradcli.data.prepared import identity, notes
 from gradcli.data.prepared.progress import Progress
 
@@ -34,11 +34,11 @@ def folder_hash(
     inode and device of each file are those of a hash that is known.
     """
     listing, youngest = listing_of(folder, paths)
-    book = notes.place(folder, cache, "folder-")
+    book = notes.note_path(folder, cache, "folder-")
     sha256 = None if identity.verify_data else notes.read(book).get(listing)
     if isinstance(sha256, str):
         return sha256
-    with Progress(f"hashing {shown(folder.name)}", len(paths), "file") as progress:
+    with Progress(f"hashing {path_text(folder.name)}", len(paths), "file") as progress:
         sha256 = hashed(progress.advance)
     if time.time_ns() - youngest >= YOUNG:
         notes.write(book, dict([*notes.read(book).items(), (listing, sha256)][-_MOST:]))

@@ -16,7 +16,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
-from gradcli.data.files import check_sums, reading, regular_size, shown
+from gradcli.data.files import check_sums, path_text, reading, regular_size
 from gradcli.data.prepared import notes
 from gradcli.data.prepared.cache import cache_folder
 from gradcli.dataclass import dataclass
@@ -82,19 +82,19 @@ _young: set[Path] = set()
 
 def identity_of_hash(path: Path) -> FileIdentity:
     """The identity of a file when it was hashed: what is read of it later must be the same."""
-    return when_hashed.get(_place(path)) or FileIdentity.of(path)
+    return when_hashed.get(_absolute(path)) or FileIdentity.of(path)
 
 
 def edited_since(path: Path, sha256: str) -> bool:
     """Whether a file is no longer what was hashed; read once more where its times do not tell."""
-    then, now = when_hashed.get(_place(path)), FileIdentity.of(path)
+    then, now = when_hashed.get(_absolute(path)), FileIdentity.of(path)
     if then is not None and now != then:
         return True
-    is_known = then is not None and now.untouched(then) and _place(path) not in _young
+    is_known = then is not None and now.untouched(then) and _absolute(path) not in _young
     return not is_known and hashed(path)[0] != sha256
 
 
-def _place(path: Path | str) -> Path:
+def _absolute(path: Path | str) -> Path:
     return Path(os.path.abspath(path))  # noqa: PTH100 -- keeps links
 
 
@@ -114,10 +114,10 @@ def sha256_of_all(
     hashes: dict[Path, str] = {}
     try:
         for path in map(Path, paths):
-            place = _place(path)
-            if place.parent not in books:
-                books[place.parent] = Book(place.parent, cache)
-            hashes[path] = books[place.parent].sha256(place, progress)
+            absolute = _absolute(path)
+            if absolute.parent not in books:
+                books[absolute.parent] = Book(absolute.parent, cache)
+            hashes[path] = books[absolute.parent].sha256(absolute, progress)
             check_sums(path, hashes[path])
     finally:
         for book in books.values():
@@ -138,7 +138,7 @@ class Book:
         self._dirty = False
         self.entries: dict[str, Any] = {}
         with contextlib.suppress(RunError):  # without a home folder there are no notes
-            self._path = notes.place(folder, cache or cache_folder(None))
+            self._path = notes.note_path(folder, cache or cache_folder(None))
             self.entries = notes.read(self._path)
 
     def sha256(self, path: Path, progress: Advance | None = None) -> str:
@@ -175,11 +175,11 @@ def recall(
     path: Path, now: FileIdentity, checks: Iterable[str], cache: Path | None = None
 ) -> str | None:
     """The hash of a file that is the one that was hashed, and whose numbers passed these checks."""
-    place = _place(path)
-    entry = Book(place.parent, cache).entries.get(place.name)
+    absolute = _absolute(path)
+    entry = Book(absolute.parent, cache).entries.get(absolute.name)
     earlier = None if verify_data else _hash_in(entry, now)
     if earlier is not None and set(checks) <= set(_checks_in(entry)):
-        when_hashed[place] = now
+        when_hashed[absolute] = now
         return earlier
     return None
 
@@ -199,11 +199,11 @@ class Remembering:
         self, path: Path, now: FileIdentity, sha256: str, checks: Iterable[str], cache: Path | None
     ) -> None:
         """Keep the hash of a file and the checks that its numbers passed, beside earlier ones."""
-        place = _place(path)
-        when_hashed[place] = now
+        absolute = _absolute(path)
+        when_hashed[absolute] = now
         if not now.is_young:
             entry = {"identity": now.as_list(), "sha256": sha256, "checks": sorted(checks)}
-            self._books.setdefault((place.parent, cache), []).append((place.name, entry))
+            self._books.setdefault((absolute.parent, cache), []).append((absolute.name, entry))
         self._missing -= 1
         if self._missing <= 0 or time.monotonic() - self._saved > _OFTEN:
             self.save()
@@ -252,5 +252,5 @@ def hashed(path: Path, progress: Advance | None = None) -> tuple[str, FileIdenti
         after = os.fstat(file.fileno())
     identity = FileIdentity.of_status(before)
     if not identity.untouched(FileIdentity.of_status(after)):
-        raise DataError(f"data file '{shown(path)}' changed while it was read; start again")
+        raise DataError(f"data file '{path_text(path)}' changed while it was read; start again")
     return digest.hexdigest(), identity

@@ -15,7 +15,7 @@ _handles: set[int] = set()
 _UNKNOWN = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)  # of disks that know no locks
 
 
-class Lock:
+class PreparationLock:
     """Held from construction to `release`; the second process waits, and says so.
 
     Args:
@@ -68,7 +68,7 @@ class Lock:
         self.is_mine = False
         self._close()
 
-    def __enter__(self) -> Lock:
+    def __enter__(self) -> PreparationLock:
         return self
 
     def __exit__(self, *raised: object) -> None:

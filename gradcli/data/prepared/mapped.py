@@ -11,7 +11,7 @@ from pathlib import Path
 
 from gradcli import engine
 from gradcli.data import hashes
-from gradcli.data.files import open_regular, shown
+from gradcli.data.files import open_regular, path_text
 from gradcli.data.prepared.identity import FileIdentity
 from gradcli.dataclass import dataclass
 from gradcli.engine import DType, Tensor
@@ -21,7 +21,7 @@ from gradcli.errors import DataError
 from gradcli.wording import quantity
 
 
-class View(mmap.mmap):
+class MappedMemory(mmap.mmap):
     """Memory in which one file lies, or several; all of it goes together.
 
     Attributes:
@@ -87,14 +87,14 @@ class Mapping:
     def _identity(self) -> FileIdentity | None:
         """What lies there now; None where nothing does."""
         try:
-            handle = self.view.handle if isinstance(self.view, View) else None
+            handle = self.view.handle if isinstance(self.view, MappedMemory) else None
             return FileIdentity.of_status(self.path.stat() if handle is None else os.fstat(handle))
         except OSError:
             return None
 
     def _change_error(self, difference: str) -> DataError:
         return DataError(
-            f"data file '{shown(self.path)}' was changed while it was in use: {difference}; "
+            f"data file '{path_text(self.path)}' was changed while it was in use: {difference}; "
             "nothing is saved of what came since the last checkpoint",
             code="E312",
             notes=("restore the file, then go on from that with gradcli resume",),
@@ -102,7 +102,7 @@ class Mapping:
 
 
 @dataclass(frozen=True)
-class Place:
+class FileSlice:
     """Where in a view a file lies."""
 
     path: Path
@@ -112,7 +112,7 @@ class Place:
 
 
 # Each with a weak reference: a mapping goes with the last tensor that looks into it.
-_mappings: dict[int, tuple[weakref.ref[View], int, Sequence[Place]]] = {}
+_mappings: dict[int, tuple[weakref.ref[MappedMemory], int, Sequence[FileSlice]]] = {}
 
 
 def mappings() -> list[Mapping]:
@@ -173,18 +173,18 @@ def map_file(
         identity = identity_of(handle, path, expected)
         if identity.size < offset + length:
             raise DataError(
-                f"'{shown(path)}' has {quantity(identity.size, 'byte')}, expected at least "
+                f"'{path_text(path)}' has {quantity(identity.size, 'byte')}, expected at least "
                 f"{offset + length}",
                 code="E302",
             )
-        view = View(handle, 0, access=mmap.ACCESS_READ)
+        view = MappedMemory(handle, 0, access=mmap.ACCESS_READ)
         view.handle = os.dup(handle) if replaceable else None
     except OSError as error:
-        raise DataError(f"'{shown(path)}' cannot be mapped: {error.strerror}") from None
+        raise DataError(f"'{path_text(path)}' cannot be mapped: {error.strerror}") from None
     finally:
         os.close(handle)
     flat = engine.frombuffer(memoryview(view)[offset : offset + length], dtype=dtype)
-    register(view, (Place(path, identity, 0, len(view)),))
+    register(view, (FileSlice(path, identity, 0, len(view)),))
     return flat.reshape(tuple(shape))
 
 
@@ -198,11 +198,11 @@ def identity_of(handle: int, path: Path, expected: FileIdentity | None) -> FileI
     """The identity of an open file; raises where it is not the expected one."""
     identity = FileIdentity.of_status(os.fstat(handle))
     if expected is not None and not identity.untouched(expected):
-        raise DataError(f"'{shown(path)}' changed while it was opened; start again")
+        raise DataError(f"'{path_text(path)}' changed while it was opened; start again")
     return identity
 
 
-def register(view: View, places: Sequence[Place]) -> None:
+def register(view: MappedMemory, places: Sequence[FileSlice]) -> None:
     """Guard the files in a view, and watch them while the view exists."""
     address, number = cpu.address(cpu.borrow(view)), id(view)
 

@@ -19,7 +19,7 @@ _LIMIT = 64 << 20
 _latest: dict[Path, tuple[object, dict[str, Any]]] = {}
 
 
-def place(folder: Path, cache: Path, kind: str = "") -> Path:
+def note_path(folder: Path, cache: Path, kind: str = "") -> Path:
     """Where something of the files in a folder is remembered."""
     absolute = os.path.abspath(folder)  # noqa: PTH100 -- keeps links
     name = hashlib.sha256(os.fsencode(absolute)).hexdigest()[:16]

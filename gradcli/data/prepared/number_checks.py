@@ -32,7 +32,7 @@ class Check(Protocol):
 
 
 @dataclass(frozen=True)
-class Finite:
+class FiniteCheck:
     """All float32 numbers are finite.
 
     Attributes:
@@ -53,11 +53,11 @@ class Finite:
         if b"\x7f" not in high and b"\xff" not in high:
             return None
         exponent = _marks(high, b"\x7f\xff")
-        place = _first(exponent & _marks(_byte_of(block, 4, 2), bytes(range(0x80, 0x100))))
-        if place is None:
+        index = _first(exponent & _marks(_byte_of(block, 4, 2), bytes(range(0x80, 0x100))))
+        if index is None:
             return None
-        value = memoryview(block)[4 * place : 4 * place + 4].cast("f")[0]
-        sample = (first // 4 + place) // self.row
+        value = memoryview(block)[4 * index : 4 * index + 4].cast("f")[0]
+        sample = (first // 4 + index) // self.row
         return f"sample {sample} holds {value}, expected numbers of float32"
 
 
@@ -86,11 +86,11 @@ class Below:
         """The first one that is not, if there is one."""
         if self._all_below(block):
             return None
-        place = _first(self._above(block))
-        if place is None:
+        index = _first(self._above(block))
+        if index is None:
             return None
-        value = self._value(block, place)
-        count = first // self.width + place
+        value = self._value(block, index)
+        count = first // self.width + index
         return f"{self.what} {count} is {value}, expected 0 to {self.limit - 1}"
 
     def _all_below(self, block: bytes) -> bool:
@@ -109,11 +109,11 @@ class Below:
         mark = bytes([allowed])
         if high.count(mark) > len(high) // _FEW:
             return False
-        place = high.find(mark)
-        while place >= 0:
-            if self._value(block, place) >= self.limit:
+        index = high.find(mark)
+        while index >= 0:
+            if self._value(block, index) >= self.limit:
                 return False
-            place = high.find(mark, place + 1)
+            index = high.find(mark, index + 1)
         return True
 
     def _above(self, block: bytes) -> int:
@@ -131,8 +131,8 @@ class Below:
         at = number if self.little else self.width - 1 - number
         return block[at :: self.width]
 
-    def _value(self, block: bytes, place: int) -> int:
-        raw = block[self.width * place : self.width * (place + 1)]
+    def _value(self, block: bytes, index: int) -> int:
+        raw = block[self.width * index : self.width * (index + 1)]
         return int.from_bytes(raw, "little" if self.little else "big")
 
 
@@ -150,5 +150,5 @@ def _marks(values: bytes, marked: bytes) -> int:
 
 
 def _first(marks: int) -> int | None:
-    """The place of the first mark."""
+    """The index of the first mark."""
     return ((marks & -marks).bit_length() - 1) // 8 if marks else None

@@ -9,14 +9,14 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-from gradcli.data.files import check_sums, reading, shown
-from gradcli.data.hashes import Later
+from gradcli.data.files import check_sums, path_text, reading
+from gradcli.data.hashes import PendingHash
 from gradcli.data.prepared.identity import BLOCK, FileIdentity, Remembering, recall
 from gradcli.data.prepared.number_checks import Check
 from gradcli.errors import DataError, GradcliError
 
 
-class FileReading(Later):
+class FileReading(PendingHash):
     """One file that is read to its end; what it is known to be already, it need not be.
 
     Attributes:
@@ -26,7 +26,7 @@ class FileReading(Later):
     def __init__(
         self, path: Path, identity: FileIdentity, check: Check | None, cache: Path | None = None
     ) -> None:
-        super().__init__(f"reading {shown(path.name)}", identity.size)
+        super().__init__(f"reading {path_text(path.name)}", identity.size)
         self.path = path
         self.elsewhere: str | None = None
         self._identity = identity
@@ -81,12 +81,13 @@ class FileReading(Later):
     def _look(self, check: Check, block: bytes, first: int) -> None:
         fault = check.fault(block, first)
         if fault is not None:
-            raise DataError(f"{shown(self.path)}: {fault}", code="E305")
+            raise DataError(f"{path_text(self.path)}: {fault}", code="E305")
 
     def _same(self, now: os.stat_result) -> None:
         if not stat.S_ISREG(now.st_mode) or FileIdentity.of_status(now) != self._identity:
             raise DataError(
-                f"data file '{shown(self.path)}' was changed while it was being read; start again",
+                f"data file '{path_text(self.path)}' was changed while it was being read; start "
+                "again",
                 code="E312",
             )
 

@@ -20,10 +20,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gradcli.data.files import as_text, shown
+from gradcli.data.files import as_text, path_text
 from gradcli.data.prepared import identity, progress
 from gradcli.data.prepared.identity import Advance, Book, FileIdentity
-from gradcli.data.prepared.lock import Lock
+from gradcli.data.prepared.lock import PreparationLock
 from gradcli.data.prepared.writer import StoredArray, Writer, as_json, header, write_error
 from gradcli.dataclass import dataclass
 from gradcli.errors import DataError, RunError
@@ -72,7 +72,7 @@ class Recipe:
     @property
     def title(self) -> str:
         """For people: the first file, and how many more there are."""
-        names = [shown(path.name) for path, _ in self.sources.values()]
+        names = [path_text(path.name) for path, _ in self.sources.values()]
         first = names[0] if names else self.reader
         return first if len(set(names)) < 2 else f"{first} and {len(set(names)) - 1} more"
 
@@ -136,7 +136,7 @@ def _there(recipe: Recipe, cache: Path) -> PreparedSet | None:
 def _prepared_alone(recipe: Recipe, write: Write, cache: Path) -> PreparedSet:
     try:
         cache.mkdir(parents=True, exist_ok=True)
-        lock = Lock(cache / f"{recipe.name}.lock", recipe.title)
+        lock = PreparationLock(cache / f"{recipe.name}.lock", recipe.title)
     except OSError as error:
         raise write_error(error, cache / recipe.name) from None
     with lock:
@@ -152,7 +152,7 @@ def _looked_again(recipe: Recipe, cache: Path) -> PreparedSet | None:
         return None
 
 
-def _fresh(recipe: Recipe, write: Write, cache: Path, lock: Lock) -> PreparedSet:
+def _fresh(recipe: Recipe, write: Write, cache: Path, lock: PreparationLock) -> PreparedSet:
     if lock.is_safe:
         remove_asides(cache, recipe.name)
     _make(recipe, write, cache)
@@ -160,8 +160,8 @@ def _fresh(recipe: Recipe, write: Write, cache: Path, lock: Lock) -> PreparedSet
         if (prepared_set := open_set(cache / recipe.name, recipe)) is not None:
             return prepared_set
     raise RunError(
-        f"prepared data {recipe.name} in {shown(cache)} was removed or changed by somebody as soon "
-        "as it was there; start again",
+        f"prepared data {recipe.name} in {path_text(cache)} was removed or changed by somebody as "
+        "soon as it was there; start again",
         code="E708",
     )
 
@@ -190,7 +190,7 @@ def _refuse_edited(recipe: Recipe) -> None:
     for path, sha256 in recipe.sources.values():
         if not path.is_dir() and identity.edited_since(path, sha256):
             raise DataError(
-                f"data file '{shown(path)}' was edited while it was being prepared; start again"
+                f"data file '{path_text(path)}' was edited while it was being prepared; start again"
             )
 
 

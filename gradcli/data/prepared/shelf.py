@@ -13,10 +13,10 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from gradcli.data.files import shown
+from gradcli.data.files import path_text
 from gradcli.data.prepared import notes
 from gradcli.data.prepared.identity import Advance
-from gradcli.data.prepared.lock import Lock
+from gradcli.data.prepared.lock import PreparationLock
 from gradcli.data.prepared.sets import FACTS, Damage, OtherFormat, open_set, read_facts
 from gradcli.dataclass import dataclass
 from gradcli.errors import RunError
@@ -57,7 +57,9 @@ def sets_in(cache: Path) -> list[Shelved]:
     except FileNotFoundError:
         return []
     except OSError as error:
-        raise RunError(f"{shown(cache)} cannot be read: {error.strerror}", code="E708") from None
+        raise RunError(
+            f"{path_text(cache)} cannot be read: {error.strerror}", code="E708"
+        ) from None
     return [
         _looked_at(cache / name) for name in names if SET.fullmatch(name) or ASIDE.fullmatch(name)
     ]
@@ -108,7 +110,7 @@ def is_locked(path: Path) -> bool:
     if not place.exists():
         return False
     try:
-        with Lock(place, None) as lock:
+        with PreparationLock(place, None) as lock:
             return not lock.is_mine
     except OSError:
         return False
@@ -130,13 +132,13 @@ def remove(entry: Shelved) -> bool:
         RunError: it cannot be removed.
     """
     try:
-        with Lock(_lock_of(entry.path), None) as lock:
+        with PreparationLock(_lock_of(entry.path), None) as lock:
             if lock.is_mine:
                 _remove(entry.path)
             return lock.is_mine
     except OSError as error:
         raise RunError(
-            f"{shown(entry.path)} cannot be removed: {error.strerror}", code="E708"
+            f"{path_text(entry.path)} cannot be removed: {error.strerror}", code="E708"
         ) from None
 
 
@@ -145,7 +147,7 @@ def _remove(path: Path) -> None:
     with contextlib.suppress(FileNotFoundError):
         (path / FACTS).unlink()
     with contextlib.suppress(FileNotFoundError):
-        notes.place(path, path.parent).unlink()
+        notes.note_path(path, path.parent).unlink()
     with contextlib.suppress(FileNotFoundError):
         shutil.rmtree(path)
 

@@ -15,7 +15,7 @@ from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gradcli.data.files import shown
+from gradcli.data.files import path_text
 from gradcli.data.prepared.identity import FileIdentity, hashed
 from gradcli.data.prepared.progress import Progress
 from gradcli.dataclass import dataclass
@@ -255,7 +255,7 @@ def write_error(error: OSError, aside: Path, nbytes: int = 0) -> RunError:
 
     `aside` is a folder in the cache whose files will be removed.
     """
-    cache = shown(aside.parent)
+    cache = path_text(aside.parent)
     if error.errno in _FULL:
         return RunError(
             f"the disk is full: prepared data needs {_amount(nbytes)} in {cache}, and "

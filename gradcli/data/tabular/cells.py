@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from gradcli import engine
-from gradcli.data.tabular.reader import Block, Numbers, Role, WithHeaderRow, Words, most_words
+from gradcli.data.tabular.reader import Numbers, Role, TableBlock, WithHeaderRow, Words, most_words
 from gradcli.engine import Tensor
 from gradcli.engine.array import empty, run
 
@@ -26,14 +26,14 @@ _TRUTH = {"true": 1.0, "false": 0.0}
 
 def with_truth(column: Numbers) -> Numbers:
     """The same column, in which true and false, in any case, are 1 and 0."""
-    words = {place: cell.strip().lower() for place, cell in column.odd.items()}
-    truth = {place: _TRUTH[word] for place, word in words.items() if word in _TRUTH}
+    words = {index: cell.strip().lower() for index, cell in column.odd.items()}
+    truth = {index: _TRUTH[word] for index, word in words.items() if word in _TRUTH}
     if not truth:
         return column
     values = array("d", column.values)
-    for place, value in truth.items():
-        values[place] = value
-    odd = {place: cell for place, cell in column.odd.items() if place not in truth}
+    for index, value in truth.items():
+        values[index] = value
+    odd = {index: cell for index, cell in column.odd.items() if index not in truth}
     return Numbers(values, odd)
 
 
@@ -72,13 +72,13 @@ def numbers_of(cells: Sequence[str]) -> Numbers:
     values = array("d")
     values.frombytes(Tensor(numbers).memoryview())
     odd_cells, marks = {}, bytes(Tensor(odd).memoryview())
-    place = marks.find(1)
-    while place >= 0:
-        cell = cells[place]
-        value = values[place] = math.nan if cell in _COMMON_GAPS else number_of(cell)
+    index = marks.find(1)
+    while index >= 0:
+        cell = cells[index]
+        value = values[index] = math.nan if cell in _COMMON_GAPS else number_of(cell)
         if value != value:
-            odd_cells[place] = cell
-        place = marks.find(1, place + 1)
+            odd_cells[index] = cell
+        index = marks.find(1, index + 1)
     return Numbers(values, odd_cells)
 
 
@@ -93,7 +93,7 @@ def all_fit(values: array[float]) -> bool:
 
 def _one_by_one(cells: Sequence[str]) -> Numbers:
     values = array("d", map(number_of, cells))
-    odd = {place: cells[place] for place, value in enumerate(values) if value != value}
+    odd = {index: cells[index] for index, value in enumerate(values) if value != value}
     return Numbers(values, odd)
 
 
@@ -152,8 +152,8 @@ class CellsReader(WithHeaderRow):
         self.header: Sequence[str] = list(columns)
         self._columns = columns
 
-    def blocks(self, roles: Mapping[str, Role]) -> Iterator[Block]:
+    def blocks(self, roles: Mapping[str, Role]) -> Iterator[TableBlock]:
         """All rows in one."""
         count = len(next(iter(self._columns.values()), ()))
         if count:
-            yield Block(count, *Columns(roles).of(self._columns))
+            yield TableBlock(count, *Columns(roles).of(self._columns))

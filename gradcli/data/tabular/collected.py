@@ -11,10 +11,10 @@ from itertools import compress
 from pathlib import Path
 from typing import NoReturn
 
-from gradcli.data.files import shown
+from gradcli.data.files import path_text
 from gradcli.data.tabular.cells import is_missing, with_truth
 from gradcli.data.tabular.parts import begins_of
-from gradcli.data.tabular.reader import FIRST_ROW, Block, Place, Role, TableReader, Words
+from gradcli.data.tabular.reader import FIRST_ROW, Role, RowLocation, TableBlock, TableReader, Words
 from gradcli.dataclass import dataclass
 from gradcli.errors import DataError
 from gradcli.wording import quantity, verb
@@ -55,7 +55,7 @@ class TypedTable:
     source: str
     header: Sequence[str]
     rows: Sequence[int]
-    place: Callable[[int], Place]
+    place: Callable[[int], RowLocation]
     numbers: Mapping[str, array[float]]
     words: Mapping[str, WordColumn]
     wrong: Mapping[str, Wrong] = field(default_factory=dict)
@@ -185,7 +185,7 @@ class _Gathering:
         self.words = {name: _WordsSoFar() for name, role in roles.items() if role != "number"}
         self.wrong: dict[str, Wrong] = {}
 
-    def add(self, block: Block) -> None:
+    def add(self, block: TableBlock) -> None:
         """Add the next rows; a column of numbers may hold true and false."""
         sure = {name for name, role in self.roles.items() if role == "number"}
         numbers = {n: with_truth(x) if n in sure else x for n, x in block.numbers.items()}
@@ -205,7 +205,7 @@ class _Gathering:
                 self._note(name, role, block, dropped)
         self.count += block.count
 
-    def _note(self, name: str, role: Role, block: Block, dropped: frozenset[int]) -> None:
+    def _note(self, name: str, role: Role, block: TableBlock, dropped: frozenset[int]) -> None:
         """Note the first invalid cell of a column's new rows."""
         allowed = self.gaps.allowed(name)
         cells: Iterator[tuple[int, str]] = iter(())
@@ -220,7 +220,7 @@ class _Gathering:
             wrong = wrong_cell(first[1], what, self.gaps.cure(name))
             self.wrong[name] = (self.first + self.count + first[0], wrong)
 
-    def _dropped(self, block: Block) -> frozenset[int]:
+    def _dropped(self, block: TableBlock) -> frozenset[int]:
         """The rows of a block that lack a value in a column that is surely used."""
         places: set[int] = set()
         for name, role in self.roles.items():
@@ -316,7 +316,7 @@ def _with_sorted_table(codes: array[int], table: Sequence[str]) -> WordColumn:
 
 
 def refuse_topmost(
-    place: Callable[[int], Place], header: Sequence[str], wrong: Mapping[str, Wrong]
+    place: Callable[[int], RowLocation], header: Sequence[str], wrong: Mapping[str, Wrong]
 ) -> None:
     """An error at the topmost of wrong cells, in a row at the first from the left."""
     if wrong:
@@ -339,8 +339,8 @@ def short(cell: str) -> str:
     return repr(cell if len(cell) <= 40 else cell[:40] + "...")
 
 
-def refusal(where: Place, header: Sequence[str], column: str, what: str) -> DataError:
+def refusal(where: RowLocation, header: Sequence[str], column: str, what: str) -> DataError:
     """The error at one cell of a file."""
     source, row = where
-    place = f"row {row}, column {header.index(column) + 1} ({shown(column)})"
+    place = f"row {row}, column {header.index(column) + 1} ({path_text(column)})"
     return DataError(f"{source}: {place}: {what}", code="E304")

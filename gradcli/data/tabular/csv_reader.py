@@ -14,7 +14,7 @@ from itertools import repeat
 
 from gradcli.data.csv_rows import FIELD_LIMIT, ExactRows
 from gradcli.data.tabular.cells import Columns
-from gradcli.data.tabular.reader import Block, Role, WithHeaderRow
+from gradcli.data.tabular.reader import Role, TableBlock, WithHeaderRow
 from gradcli.errors import DataError
 
 _PATIENCE = 1 << 22  # characters without an end of a row, after which they are parsed exactly
@@ -43,13 +43,13 @@ class CsvReader(WithHeaderRow):
             )
         return rows[0]
 
-    def blocks(self, roles: Mapping[str, Role]) -> Iterator[Block]:
+    def blocks(self, roles: Mapping[str, Role]) -> Iterator[TableBlock]:
         """The columns that are named, as the protocol says."""
         first = {name: at for at, name in reversed(list(enumerate(self.header)))}
         places = {name: first[name] for name in roles}
         columns = Columns(roles)
         for count, cells in self._cells(list(places.values())):
-            yield Block(count, *columns.of(dict(zip(places, cells, strict=True))))
+            yield TableBlock(count, *columns.of(dict(zip(places, cells, strict=True))))
 
     def _cells(self, places: list[int]) -> Iterator[tuple[int, list[Sequence[str]]]]:
         """For each block its rows, and the cells of columns."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from gradcli.data.tabular.reader import Block, Place, Role, TableReader
+from gradcli.data.tabular.reader import Role, RowLocation, TableBlock, TableReader
 from gradcli.errors import DataError
 
 
-class Doubtful:
+class DoubtfulTable:
     """If the table cannot be read, or lacks the columns, the other kind is why."""
 
     def __init__(self, reader: TableReader, kind: str) -> None:
@@ -16,14 +16,14 @@ class Doubtful:
         self.header: Sequence[str] = reader.header
         self._reader, self._kind = reader, kind
 
-    def blocks(self, roles: Mapping[str, Role]) -> Iterator[Block]:
+    def blocks(self, roles: Mapping[str, Role]) -> Iterator[TableBlock]:
         """The blocks of the reader."""
         try:
             yield from self._reader.blocks(roles)
         except DataError as error:
             raise self.why(error) from None
 
-    def place(self, number: int) -> Place:
+    def place(self, number: int) -> RowLocation:
         """As the reader says."""
         return self._reader.place(number)
 

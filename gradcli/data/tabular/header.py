@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from gradcli.data.files import shown
-from gradcli.data.tabular.doubtful import Doubtful
+from gradcli.data.files import path_text
+from gradcli.data.tabular.doubtful import DoubtfulTable
 from gradcli.data.tabular.reader import TableReader
 from gradcli.errors import DataError
 from gradcli.registry import did_you_mean
@@ -26,7 +26,7 @@ def need(reader: TableReader, columns: Sequence[str], notes: Mapping[str, str] =
         return
     candidates = [name for name in header if name not in columns]
     what = (
-        f"column '{shown(twice)}' appears twice"
+        f"column '{path_text(twice)}' appears twice"
         if twice is not None
         else f"no column is called {_with_nearest(missing, candidates)}"
     )
@@ -36,16 +36,16 @@ def need(reader: TableReader, columns: Sequence[str], notes: Mapping[str, str] =
         notes=(
             *(notes[name] for name in missing if name in notes),
             f"needed are: {', '.join(columns)}",
-            f"the file has: {shown(', '.join(header))}",
+            f"the file has: {path_text(', '.join(header))}",
             *_ways_out(header, columns),
         ),
     )
-    raise reader.why(error) if isinstance(reader, Doubtful) else error
+    raise reader.why(error) if isinstance(reader, DoubtfulTable) else error
 
 
 def _with_nearest(missing: Sequence[str], candidates: Sequence[str]) -> str:
     """Names that no column has, each with the nearest name of a column."""
-    near = {name: shown(did_you_mean(name, candidates)) for name in missing}
+    near = {name: path_text(did_you_mean(name, candidates)) for name in missing}
     if len(missing) == 1:
         [(name, question)] = near.items()
         return f"{name!r}; {question}" if question else repr(name)
@@ -59,4 +59,4 @@ def _ways_out(header: Sequence[str], columns: Sequence[str]) -> Iterator[str]:
         yield "the names in the file have spaces around them; take those out"
     for name, delimiter in DELIMITERS.items():
         if len(header) == 1 and set(columns) <= set(header[0].split(delimiter)):
-            yield f'its delimiter is {name}: write data.delimiter: "{shown(delimiter)}"'
+            yield f'its delimiter is {name}: write data.delimiter: "{path_text(delimiter)}"'

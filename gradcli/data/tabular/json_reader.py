@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any, NoReturn
 
-from gradcli.data.files import shown
+from gradcli.data.files import path_text
 from gradcli.data.tabular.cells import Columns
 from gradcli.data.tabular.pieces import lines_in
-from gradcli.data.tabular.reader import Block, Role, WithoutHeaderRow
+from gradcli.data.tabular.reader import Role, TableBlock, WithoutHeaderRow
 from gradcli.errors import DataError
 from gradcli.wording import quantity
 
@@ -37,13 +37,13 @@ class JsonLinesReader(WithoutHeaderRow):
         self.header: Sequence[str] = list(dict.fromkeys(chain.from_iterable(self._first)))
         self._keys = frozenset(self.header)
 
-    def blocks(self, roles: Mapping[str, Role]) -> Iterator[Block]:
+    def blocks(self, roles: Mapping[str, Role]) -> Iterator[TableBlock]:
         """The columns that are named, as the protocol says."""
         columns = Columns(roles)
         rows = self._first
         while rows:
             cells = {name: [_cell(row.get(name)) for row in rows] for name in roles}
-            yield Block(len(rows), *columns.of(cells))
+            yield TableBlock(len(rows), *columns.of(cells))
             rows = [] if self._mistake else self._next(_ROWS)
         if self._mistake:
             raise self._mistake
@@ -93,7 +93,7 @@ class JsonLinesReader(WithoutHeaderRow):
 def _why(error: ValueError) -> str:
     if isinstance(error, UnicodeEncodeError):
         return f"a half of a surrogate pair, \\u{ord(error.object[error.start]):x}"
-    return shown(error.msg if isinstance(error, json.JSONDecodeError) else str(error))
+    return path_text(error.msg if isinstance(error, json.JSONDecodeError) else str(error))
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> Row:

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Literal
 
 from gradcli.data.background import Background
-from gradcli.data.files import Loaded, read, shown
+from gradcli.data.files import Loaded, path_text, read
 from gradcli.data.foreign import kind_of_text
 from gradcli.data.inflate import is_gzip
 from gradcli.data.tabular.csv_reader import CsvReader
-from gradcli.data.tabular.doubtful import Doubtful, no_table
+from gradcli.data.tabular.doubtful import DoubtfulTable, no_table
 from gradcli.data.tabular.json_reader import ONE_LINE_EACH, JsonLinesReader
 from gradcli.data.tabular.pieces import BOM, ZSTD, pieces_in, pieces_of, texts
 from gradcli.data.tabular.reader import TableReader
@@ -41,7 +41,7 @@ def open_table(file: Path | Loaded, delimiter: str, advance: Advance | None = No
     The unpacked bytes are reported to `advance` as they are read.
     """
     path = file if isinstance(file, Path) else file.path
-    source = shown(path)
+    source = path_text(path)
     raw = read(path, 8) if isinstance(file, Path) else file.data[:8]
     binary = next((row for row in _BINARY if raw.startswith(row[0])), None)
     if binary is not None:
@@ -62,7 +62,7 @@ def open_table(file: Path | Loaded, delimiter: str, advance: Advance | None = No
         raise DataError(f"{source}: {what}", code="E304")
     try:
         reader = _of_csv(file, text, source, delimiter)
-        return reader if kind is None else Doubtful(reader, kind)
+        return reader if kind is None else DoubtfulTable(reader, kind)
     except DataError as error:
         if kind is None:
             raise

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from gradcli.data.tabular.reader import (
     FIRST_ROW,
-    Block,
-    Place,
     Role,
+    RowLocation,
+    TableBlock,
     TableReader,
     Words,
     most_words,
@@ -47,7 +47,7 @@ class PartsReader:
         self._begins.append(begin)
         return part
 
-    def blocks(self, roles: Mapping[str, Role]) -> Iterator[Block]:
+    def blocks(self, roles: Mapping[str, Role]) -> Iterator[TableBlock]:
         """The columns that are named, as the protocol says."""
         numeric = {name for name, role in roles.items() if role != "word"}
         coders = {name: _Recoder() for name, role in roles.items() if role != "number"}
@@ -64,7 +64,9 @@ class PartsReader:
                     ):
                         words.pop(name, None)
                         del coders[name]
-                yield Block(block.count, {name: block.numbers[name] for name in numeric}, words)
+                yield TableBlock(
+                    block.count, {name: block.numbers[name] for name in numeric}, words
+                )
                 number += block.count
             for coder in coders.values():
                 coder.begin()
@@ -72,7 +74,7 @@ class PartsReader:
                 return
             part = self._open(number)
 
-    def place(self, number: int) -> Place:
+    def place(self, number: int) -> RowLocation:
         """The file of a row, and its number there."""
         at = bisect_right(self._begins, number) - 1
         return self._parts[at].place(number - self._begins[at] + FIRST_ROW)

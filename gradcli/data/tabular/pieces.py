@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
-from gradcli.data.files import Loaded, reading, regular_size, shown
+from gradcli.data.files import Loaded, path_text, reading, regular_size
 from gradcli.data.inflate import TRUSTED_TEXT, inflated, is_gzip
 from gradcli.errors import DataError
 
@@ -19,14 +19,14 @@ ZSTD = b"\x28\xb5\x2f\xfd"
 def pieces_of(path: Path) -> Iterator[bytes]:
     """The unpacked content of a regular file of any size; gzip is recognised by its first bytes."""
     size = regular_size(path)
-    return _unpacked(_read(path, size), size, shown(path))
+    return _unpacked(_read(path, size), size, path_text(path))
 
 
 def pieces_in(loaded: Loaded) -> Iterator[bytes]:
     """The same of a file that is in memory."""
     view = memoryview(loaded.data)
     raw = (bytes(view[at : at + PIECE]) for at in range(0, len(view), PIECE))
-    return _unpacked(raw, len(view), shown(loaded.path))
+    return _unpacked(raw, len(view), path_text(loaded.path))
 
 
 def _unpacked(raw: Iterator[bytes], size: int, source: str) -> Iterator[bytes]:
@@ -58,7 +58,7 @@ def _read(path: Path, size: int) -> Iterator[bytes]:
             total += len(piece)
             yield piece
     if total != size:
-        raise DataError(f"data file '{shown(path)}' changed while it was read; start again")
+        raise DataError(f"data file '{path_text(path)}' changed while it was read; start again")
 
 
 def texts(pieces: Iterator[bytes], source: str) -> Iterator[str]:

@@ -13,7 +13,7 @@ from typing import Literal, Protocol
 from gradcli.dataclass import dataclass
 
 Role = Literal["number", "word", "any"]
-Place = tuple[str, int]  # a file, and the number of a row in it
+RowLocation = tuple[str, int]  # a file, and the number of a row in it
 
 FIRST_ROW = 2  # the header is row 1
 MOST_WORDS = 1 << 12  # of a column that may be either; with more it is no category
@@ -53,7 +53,7 @@ class Words:
 
 
 @dataclass(frozen=True)
-class Block:
+class TableBlock:
     """Some rows, in the file's order.
 
     A column of the role "number" is in `numbers`, one of the role "word" in `words`. One of the
@@ -77,10 +77,10 @@ class TableReader(Protocol):
     source: str
     header: Sequence[str]
 
-    def blocks(self, roles: Mapping[str, Role]) -> Iterator[Block]:
+    def blocks(self, roles: Mapping[str, Role]) -> Iterator[TableBlock]:
         """The columns that are named, each of which the header has once; called once."""
 
-    def place(self, number: int) -> Place:
+    def place(self, number: int) -> RowLocation:
         """Where a row lies that was read, counted from FIRST_ROW over all rows."""
 
 
@@ -89,7 +89,7 @@ class WithHeaderRow:
 
     source: str
 
-    def place(self, number: int) -> Place:
+    def place(self, number: int) -> RowLocation:
         """The same number."""
         return self.source, number
 
@@ -99,6 +99,6 @@ class WithoutHeaderRow:
 
     source: str
 
-    def place(self, number: int) -> Place:
+    def place(self, number: int) -> RowLocation:
         """Counted from 1."""
         return self.source, number - FIRST_ROW + 1

@@ -9,7 +9,7 @@ from glob import escape, glob, has_magic
 from pathlib import Path
 from typing import TypeVar
 
-from gradcli.data.files import Loaded, expanded, locate, read, regular_size, shown
+from gradcli.data.files import Loaded, expanded, locate, path_text, read, regular_size
 from gradcli.data.tabular.opening import Advance, is_packed, open_table
 from gradcli.data.tabular.parts import PartsReader
 from gradcli.data.tabular.reader import TableReader
@@ -39,8 +39,8 @@ def _matches(pattern: str, text: str) -> list[Path]:
     names = sorted(glob(pattern), key=os.fsencode)  # noqa: PTH207 -- Path has none of absolute ones
     if not names:
         raise DataError(
-            f"no data file matches the pattern '{shown(text)}'"
-            + (f" ({shown(pattern)})" if pattern != text else "")
+            f"no data file matches the pattern '{path_text(text)}'"
+            + (f" ({path_text(pattern)})" if pattern != text else "")
         )
     return [Path(name) for name in names]
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from gradcli.data.files import shown
+from gradcli.data.files import path_text
 from gradcli.data.tabular.cells import is_missing
 from gradcli.data.tabular.parts import begins_of
 from gradcli.data.tabular.reader import FIRST_ROW, TableReader
@@ -54,7 +54,7 @@ def _first_fall(reader: TableReader, times: Sequence[str]) -> str:
                 if now < last and now[1] == last[1]:  # of two zones the order is another one
                     source, row = reader.place(FIRST_ROW + count + place)
                     where = f"row {row} of {source}"
-                    falls[name] = f"{shown(name)!r} falls from {last[0]} to {now[0]} in {where}"
+                    falls[name] = f"{path_text(name)!r} falls from {last[0]} to {now[0]} in {where}"
                     break
         count += block.count
         if len(falls) == len(times) or count > _MOST:

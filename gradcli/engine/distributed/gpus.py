@@ -11,7 +11,7 @@ from gradcli.devices import kind_of
 from gradcli.engine.device.gpu import opened
 from gradcli.engine.distributed.group import Group
 from gradcli.errors import DeviceError
-from gradcli.wording import listed
+from gradcli.wording import join_words
 
 if TYPE_CHECKING:
     from gradcli.engine.distributed.nccl import Communicator
@@ -99,7 +99,7 @@ def why_not(names: Sequence[str], offers: Sequence[Offer]) -> str:
     first = next(filter(None, lacks), "")
     if first:
         those = [name for name, lack in zip(names, lacks, strict=True) if lack == first]
-        return f"{first} on {listed(those) if len(those) < len(names) else 'all ranks'}"
+        return f"{first} on {join_words(those) if len(those) < len(names) else 'all ranks'}"
     for rank, offer in enumerate(offers):
         if offer.version != offers[0].version:
             return f"{names[rank]} has NCCL {offer.version}, {names[0]} {offers[0].version}"

@@ -16,7 +16,7 @@ from itertools import accumulate
 from typing import Any, NamedTuple, NoReturn
 
 from gradcli.errors import LostRankError
-from gradcli.wording import listed, verb
+from gradcli.wording import join_words, verb
 
 ANSWER_SECONDS = 1.0  # for ranks that wait too to say that they live
 _SHORT = 248  # bytes that an all-gather sends with the length, in one round
@@ -250,7 +250,7 @@ class Group(ABC):
         return what if self.where is None else self.where()
 
     def _list(self, ranks: Iterable[int]) -> str:
-        return listed(self.names[rank] for rank in sorted(ranks))
+        return join_words(self.names[rank] for rank in sorted(ranks))
 
     def all_gather(self, data: bytes, what: str) -> list[bytes]:
         """What each rank gives, in order of ranks; their lengths may differ."""

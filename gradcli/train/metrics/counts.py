@@ -1,4 +1,4 @@
-"""Metrics of labels computed from counts of classes among labels, answers and hits."""
+"""Metrics of labels computed from counts of classes among labels, predictions and hits."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ class _Averaged(Totals):
 
     @staticmethod
     @abstractmethod
-    def share(hits: int, answers: int, labels: int) -> float:
+    def share(hits: int, predictions: int, labels: int) -> float:
         """The figure of a class."""
 
     def state(self, outputs: Tensor, targets: Tensor) -> State:
-        """By class: how many hits, answers and labels it has."""
+        """By class: how many hits, predictions and labels it has."""
         scores, labels = label_rows(outputs, targets)
-        answers, classes = scores.argmax(1), scores.shape[1]
-        hits = (answers == labels).long()
+        predictions, classes = scores.argmax(1), scores.shape[1]
+        hits = (predictions == labels).long()
         return {
             "hits": _counts(labels, hits, classes),
-            "answers": _counts(answers, engine.ones_like(answers), classes),
+            "predictions": _counts(predictions, engine.ones_like(predictions), classes),
             "labels": _counts(labels, engine.ones_like(labels), classes),
         }
 
     def finish(self, state: State) -> float | Table:
-        """The average; leaves out a class that is neither among targets nor answers."""
-        counts = [state[name].tolist() for name in ("hits", "answers", "labels")]
+        """The average; leaves out a class that is neither among targets nor predictions."""
+        counts = [state[name].tolist() for name in ("hits", "predictions", "labels")]
         if self.average == "micro":
             return self.share(*map(sum, counts))
         shares = [self.share(*row) for row in zip(*counts, strict=True)]
@@ -52,8 +52,8 @@ class _Averaged(Totals):
             return shares
         if self.average == "binary":
             return shares[1]
-        _, answers, labels = counts
-        present = [a + n > 0 for a, n in zip(answers, labels, strict=True)]
+        _, predictions, labels = counts
+        present = [a + n > 0 for a, n in zip(predictions, labels, strict=True)]
         weights = labels if self.average == "weighted" else present
         total = sum(w * s for w, s in zip(weights, shares, strict=True))
         return float(total / sum(weights))
@@ -75,7 +75,7 @@ class _Averaged(Totals):
 
 @dataclass(frozen=True)
 class Precision(_Averaged):
-    """The share of a class's answers that are right; 0 if there are none.
+    """The share of a class's predictions that are right; 0 if there are none.
 
     `binary` scores the second of two classes, `macro` averages the classes that occur, `weighted`
     weighs them by their number of labels, `micro` counts all classes together, `none` lists all
@@ -83,37 +83,37 @@ class Precision(_Averaged):
     """
 
     @staticmethod
-    def share(hits: int, answers: int, labels: int) -> float:
-        """Hits divided by answers."""
-        return hits / answers if answers else 0.0
+    def share(hits: int, predictions: int, labels: int) -> float:
+        """Hits divided by predictions."""
+        return hits / predictions if predictions else 0.0
 
 
 @dataclass(frozen=True)
 class Recall(_Averaged):
-    """The share of a class's labels that the model answers; 0 if there are none.
+    """The share of a class's labels that the model predicts; 0 if there are none.
 
     `average` as in precision.
     """
 
     @staticmethod
-    def share(hits: int, answers: int, labels: int) -> float:
+    def share(hits: int, predictions: int, labels: int) -> float:
         """Hits divided by labels."""
         return hits / labels if labels else 0.0
 
 
 @dataclass(frozen=True)
 class F1(_Averaged):
-    """2 hits / (answers + labels) of a class; 0 if there are none. `average` as in precision."""
+    """2 hits / (predictions + labels) of a class; 0 if there are none. `average`: see precision."""
 
     @staticmethod
-    def share(hits: int, answers: int, labels: int) -> float:
+    def share(hits: int, predictions: int, labels: int) -> float:
         """The harmonic mean of precision and recall."""
-        return 2 * hits / (answers + labels) if answers + labels else 0.0
+        return 2 * hits / (predictions + labels) if predictions + labels else 0.0
 
 
 @dataclass(frozen=True)
 class Confusion(Totals):
-    """The confusion matrix: one row per class of the labels, one column per answer."""
+    """The confusion matrix: one row per class of the labels, one column per prediction."""
 
     targets = "labels"
     direction = "neither"

@@ -56,7 +56,7 @@ class TopK(Mean):
         return {"total": hits.sum(), "count": labels.numel()}
 
     def misfit(self, task: Task) -> tuple[str, str] | None:
-        """With as many classes as k, every answer is right."""
+        """With as many classes as k, every prediction is right."""
         if super().misfit(task) or self.k < task.classes:
             return super().misfit(task)
         cure = f"a k below {task.classes}" if task.classes > 2 else "accuracy"

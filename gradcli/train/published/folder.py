@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from gradcli.data.files import json_in, shown
+from gradcli.data.files import json_in, path_text
 from gradcli.errors import CheckpointError, DataError
 from gradcli.train.published.shape import FILE
 from gradcli.train.safetensors_file import RawTensor
 from gradcli.train.safetensors_file import read as read_tensors
-from gradcli.wording import listed
+from gradcli.wording import join_words
 
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 _LIMIT = 64 << 20  # bytes of an index
@@ -50,15 +50,18 @@ def files_in(folder: Path) -> list[Path]:
         bin_file = next((file.name for file in sorted(folder.glob("*.bin"))), None)
         cure = "put the published weights there"
         if bin_file is not None:
-            cure = f"{shown(bin_file)} is in a form of PyTorch that may run code, and is not read"
+            cure = (
+                f"{path_text(bin_file)} is in a form of PyTorch that may run code, and is not read"
+            )
         raise CheckpointError(
-            f"{shown(folder)} holds no {WEIGHTS} and no {INDEX}; {cure}", code="E707"
+            f"{path_text(folder)} holds no {WEIGHTS} and no {INDEX}; {cure}", code="E707"
         )
     names = sorted(set(_shards(folder / INDEX)))
     missing = [name for name in names if not os.path.isfile(folder / name)]  # noqa: PTH113
     if missing:
         raise CheckpointError(
-            f"{shown(folder / INDEX)}: the shard {shown(missing[0])} is not there", code="E707"
+            f"{path_text(folder / INDEX)}: the shard {path_text(missing[0])} is not there",
+            code="E707",
         )
     return [folder / name for name in names]
 
@@ -72,7 +75,7 @@ def _shards(index: Path) -> list[str]:
     names = list(places.values()) if isinstance(places, dict) else []
     if not names or not all(isinstance(name, str) and _FILE.fullmatch(name) for name in names):
         what = "not an index of shards: expected names of files beside it in its weight_map"
-        raise CheckpointError(f"{shown(index)}: {what}", code="E701")
+        raise CheckpointError(f"{path_text(index)}: {what}", code="E701")
     return names
 
 
@@ -89,4 +92,4 @@ def tensors_in(files: Iterable[Path]) -> dict[str, RawTensor]:
 
 def first_names(names: Iterable[str]) -> str:
     """The first three names of tensors for a message: a file may call one anything."""
-    return listed((ascii(name)[1:-1][:80] for name in names), 3)
+    return join_words((ascii(name)[1:-1][:80] for name in names), 3)

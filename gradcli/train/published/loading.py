@@ -9,11 +9,11 @@ from struct import unpack
 from typing import TYPE_CHECKING
 
 from gradcli import engine
-from gradcli.data.files import shown
+from gradcli.data.files import path_text
 from gradcli.dataclass import dataclass
 from gradcli.errors import CheckpointError
 from gradcli.train.published.folder import files_in, first_names, tensors_in
-from gradcli.train.published.names import HEAD, Origin, origins
+from gradcli.train.published.names import HEAD, TensorOrigin, origins
 from gradcli.train.published.settings import differences
 from gradcli.train.published.shape import Kind, shape_in
 from gradcli.train.safetensors_file import RawTensor
@@ -38,7 +38,7 @@ class Match:
     """
 
     tensors: Mapping[str, RawTensor]
-    origins: Mapping[str, Origin]
+    origins: Mapping[str, TensorOrigin]
     names: tuple[str, ...]
 
     def copy_into(self, model: nn.Module) -> None:
@@ -64,7 +64,7 @@ def take_over_published(model: nn.Module, folder: Path, names: Collection[str]) 
     match = compare(model, folder, names)
     match.copy_into(model)
     count, unused = len(match.names), match.unused
-    line = f"{quantity(count, 'weight')} {verb(count, 'begins', 'begin')} as in {shown(folder)}"
+    line = f"{quantity(count, 'weight')} {verb(count, 'begins', 'begin')} as in {path_text(folder)}"
     if not unused:
         return line
     number = quantity(len(unused), "tensor")
@@ -79,11 +79,12 @@ def compare(model: nn.Module, folder: Path, names: Collection[str]) -> Match:
             another shape or type.
     """
     shape = shape_in(folder)
-    match = match_model(model, tensors_in(files_in(folder)), shape.kind, names, shown(folder))
+    match = match_model(model, tensors_in(files_in(folder)), shape.kind, names, path_text(folder))
     problems = list(differences(model, shape))
     if problems:
         raise CheckpointError(
-            f"the model computes something else with the weights of {shown(folder)}: {problems[0]}",
+            f"the model computes something else with the weights of {path_text(folder)}: "
+            f"{problems[0]}",
             code="E704",
             notes=(*problems[1:], _CURE),
         )
@@ -122,7 +123,9 @@ def match_model(
     return Match(tensors, parts, selection)
 
 
-def _problem(name: str, tensor: Tensor, origin: Origin, tensors: Mapping[str, RawTensor]) -> str:
+def _problem(
+    name: str, tensor: Tensor, origin: TensorOrigin, tensors: Mapping[str, RawTensor]
+) -> str:
     """Why a weight cannot come from the file's tensors; empty if it can."""
     missing = next((source for source in origin.names if source not in tensors), None)
     if missing is not None:
@@ -142,7 +145,7 @@ def _problem(name: str, tensor: Tensor, origin: Origin, tensors: Mapping[str, Ra
     return ""
 
 
-def _values(origin: Origin, tensor: Tensor, tensors: Mapping[str, RawTensor]) -> Tensor:
+def _values(origin: TensorOrigin, tensor: Tensor, tensors: Mapping[str, RawTensor]) -> Tensor:
     parts = [_numbers(tensors[name]).to(tensor.dtype) for name in origin.names]
     whole = parts[0].T if origin.transposed else engine.cat(parts)
     return whole[: tensor.shape[0]] if origin.leading else whole

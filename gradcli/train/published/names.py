@@ -16,7 +16,7 @@ Part = tuple[nn.Module, str]  # a module of the model, and the name of it there
 
 
 @dataclass(frozen=True)
-class Origin:
+class TensorOrigin:
     """Where the values of a tensor come from.
 
     Attributes:
@@ -32,7 +32,7 @@ class Origin:
     shares: tuple[int, ...] = (1,)
 
 
-def origins(model: nn.Module, kind: Kind) -> dict[str, Origin]:
+def origins(model: nn.Module, kind: Kind) -> dict[str, TensorOrigin]:
     """The origin of every tensor of a model's state, by its name.
 
     Raises:
@@ -126,22 +126,22 @@ def _of_llama(model: _Anatomy) -> Iterator[Part]:
     yield model.head, HEAD.removesuffix(".weight")
 
 
-def _origin_in_gpt2(there: str, part: str, _: tuple[int, ...]) -> Origin:
+def _origin_in_gpt2(there: str, part: str, _: tuple[int, ...]) -> TensorOrigin:
     transposed = part == "weight" and (".attn." in there or ".mlp." in there)
-    return Origin((f"{there}.{part}",), transposed, there in ("wte", "wpe", "lm_head"))
+    return TensorOrigin((f"{there}.{part}",), transposed, there in ("wte", "wpe", "lm_head"))
 
 
-def _origin_in_llama(there: str, part: str, shares: tuple[int, ...]) -> Origin:
+def _origin_in_llama(there: str, part: str, shares: tuple[int, ...]) -> TensorOrigin:
     names = tuple(f"{prefix}.{part}" for prefix in there.split())
     leading = there in ("model.embed_tokens", "lm_head")
-    return Origin(names, leading=leading, shares=shares if len(names) > 1 else (1,))
+    return TensorOrigin(names, leading=leading, shares=shares if len(names) > 1 else (1,))
 
 
 _PARTS: Mapping[Kind, Callable[[_Anatomy], Iterator[Part]]] = {
     "gpt2": _of_gpt2,
     "llama": _of_llama,
 }
-_ORIGINS: Mapping[Kind, Callable[[str, str, tuple[int, ...]], Origin]] = {
+_ORIGINS: Mapping[Kind, Callable[[str, str, tuple[int, ...]], TensorOrigin]] = {
     "gpt2": _origin_in_gpt2,
     "llama": _origin_in_llama,
 }

@@ -7,10 +7,10 @@ from pathlib import Path
 from reprlib import Repr
 from typing import Any, Literal, NoReturn
 
-from gradcli.data.files import json_in, shown
+from gradcli.data.files import json_in, path_text
 from gradcli.dataclass import dataclass
 from gradcli.errors import DataError
-from gradcli.wording import listed, quantity
+from gradcli.wording import join_words, quantity
 
 FILE = "config.json"
 _LIMIT = 1 << 20  # bytes
@@ -81,13 +81,13 @@ def shape_in(folder: Path) -> Shape:
     path = folder / FILE
     if not path.is_file():
         raise DataError(
-            f"{shown(folder)} holds no {FILE}; a model is a folder with {FILE}, model.safetensors "
-            "and tokenizer.json"
+            f"{path_text(folder)} holds no {FILE}; a model is a folder with {FILE}, "
+            "model.safetensors and tokenizer.json"
         )
     values = json_in(path, _LIMIT)
     if not isinstance(values, dict):
-        raise DataError(f"{shown(path)}: expected an object", code="E304")
-    entries = _Entries(values, shown(path))
+        raise DataError(f"{path_text(path)}: expected an object", code="E304")
+    entries = _Entries(values, path_text(path))
     name = entries.one_of("model_type", KINDS)
     return (_of_gpt2 if KINDS[name] == "gpt2" else _of_llama)(entries, name)
 
@@ -138,9 +138,9 @@ class _Entries:
     def one_of(self, name: str, names: Collection[str], default: str | None = None) -> str:
         value = self.get(name, default)
         if value is None:
-            self.refuse(f"{name} is missing; read are {listed(names)}")
+            self.refuse(f"{name} is missing; read are {join_words(names)}")
         if not isinstance(value, str) or value not in names:
-            self.refuse(f"{name} is {_BRIEF.repr(value)}; read are {listed(names)}")
+            self.refuse(f"{name} is {_BRIEF.repr(value)}; read are {join_words(names)}")
         return value
 
     def alone(self, name: str, *values: Any) -> None:

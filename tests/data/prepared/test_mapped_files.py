@@ -106,7 +106,7 @@ def test_a_file_that_its_disk_no_longer_knows_is_named(
     def stale(self: object) -> int:
         raise OSError(errno.ESTALE, "Stale file handle")
 
-    monkeypatch.setattr(mapped_files.View, "size", stale, raising=False)
+    monkeypatch.setattr(mapped_files.MappedMemory, "size", stale, raising=False)
     with pytest.raises(DataError, match="it can no longer be asked for: Stale file handle"):
         check_mappings(closely=False)
     assert mapped.shape == (100, 10)

@@ -6,7 +6,7 @@ import math
 import random
 from array import array
 
-from gradcli.data.prepared.number_checks import Below, Finite
+from gradcli.data.prepared.number_checks import Below, FiniteCheck
 
 TRIES = 2000
 
@@ -18,7 +18,7 @@ def test_the_first_number_that_is_not_finite_is_named() -> None:
     for _ in range(TRIES):
         numbers = [draw.choice(pool) if draw.random() < 0.3 else draw.gauss(0, 1) for _ in range(9)]
         bad = next((i for i, x in enumerate(numbers) if not math.isfinite(x)), None)
-        fault = Finite(offset=0, row=5).fault(array("f", numbers).tobytes(), 4 * 10)
+        fault = FiniteCheck(offset=0, row=5).fault(array("f", numbers).tobytes(), 4 * 10)
         sample = None if bad is None else (10 + bad) // 5
         expected = f"sample {sample} holds {numbers[bad]}" if bad is not None else None
         assert (fault and fault.partition(",")[0]) == expected
@@ -53,4 +53,4 @@ def test_the_first_number_above_is_named_in_any_width_and_byte_order() -> None:
 def test_what_is_asked_is_in_the_name() -> None:
     checks = [Below(0, 2, 9, "x"), Below(0, 2, 10, "x"), Below(4, 2, 9, "x"), Below(0, 4, 9, "x")]
     assert len({one.name for one in checks} | {Below(0, 2, 9, "x", little=False).name}) == 5
-    assert Finite(0, 5).name == Finite(0, 7).name != Finite(8, 5).name
+    assert FiniteCheck(0, 5).name == FiniteCheck(0, 7).name != FiniteCheck(8, 5).name

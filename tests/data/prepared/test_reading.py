@@ -14,7 +14,7 @@ import pytest
 
 from gradcli.data.prepared import identity, notes, progress, reading
 from gradcli.data.prepared.identity import FileIdentity, Remembering
-from gradcli.data.prepared.number_checks import Below, Finite
+from gradcli.data.prepared.number_checks import Below, FiniteCheck
 from gradcli.data.prepared.reading import FileReading, begin
 from gradcli.errors import DataError
 
@@ -43,16 +43,16 @@ def read(path: Path, check: Any = None) -> FileReading:
 
 
 def test_its_hash_is_that_of_its_bytes(path: Path) -> None:
-    one = read(path, Finite(4, 10))
+    one = read(path, FiniteCheck(4, 10))
     assert one.result() == hashlib.sha256(path.read_bytes()).hexdigest()
     assert one.ready
     assert one.fault is None
 
 
 def test_a_second_start_reads_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sha256 = read(path, Finite(4, 10)).result()
+    sha256 = read(path, FiniteCheck(4, 10)).result()
     monkeypatch.setattr(FileReading, "_stream", unwanted)
-    again = FileReading(path, FileIdentity.of(path), Finite(4, 10))
+    again = FileReading(path, FileIdentity.of(path), FiniteCheck(4, 10))
     assert again.ready
     assert again.result() == sha256
     assert FileReading(path, FileIdentity.of(path), None).ready
@@ -63,12 +63,12 @@ def unwanted(self: FileReading) -> str:
 
 
 def test_another_question_reads_it_again_and_both_answers_are_kept(path: Path) -> None:
-    read(path, Finite(4, 10)).result()
+    read(path, FiniteCheck(4, 10)).result()
     other = FileReading(path, FileIdentity.of(path), Below(4, 4, 1 << 31, "number"))
     assert not other.ready
     begin([other])
     other.result()
-    for check in (Finite(4, 10), Below(4, 4, 1 << 31, "number")):
+    for check in (FiniteCheck(4, 10), Below(4, 4, 1 << 31, "number")):
         assert FileReading(path, FileIdentity.of(path), check).ready
 
 
@@ -83,12 +83,12 @@ def test_a_number_that_is_none_is_named_with_its_sample(path: Path, place: int) 
     numbers = array("f", range(NUMBERS))
     numbers[place] = math.nan
     write(path, numbers)
-    one = read(path, Finite(4, 10))
+    one = read(path, FiniteCheck(4, 10))
     with pytest.raises(DataError, match=rf"x.bin: sample {place // 10} holds nan") as raised:
         one.result()
     assert raised.value.exit_code == 3
     assert one.fault is raised.value
-    assert not FileReading(path, FileIdentity.of(path), Finite(4, 10)).ready
+    assert not FileReading(path, FileIdentity.of(path), FiniteCheck(4, 10)).ready
 
 
 def test_a_file_that_is_edited_meanwhile_is_refused(path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from gradcli.data.column_kinds import kind_in
 from gradcli.data.tabular.collected import Gaps, collect
-from gradcli.data.tabular.reader import Block, Numbers, Role, Words
+from gradcli.data.tabular.reader import Numbers, Role, TableBlock, Words
 from gradcli.errors import DataError
 
 pa = pytest.importorskip("pyarrow", reason="needs the extra 'tables'")
@@ -39,7 +39,7 @@ def reader(data: bytes, kind: str) -> Any:
     return files.ArrowFileReader(pa.BufferReader(data), len(data), kind, "t")
 
 
-def blocks(columns: dict[str, Any], kind: str, **roles: Role) -> list[Block]:
+def blocks(columns: dict[str, Any], kind: str, **roles: Role) -> list[TableBlock]:
     return list(reader(packed(pa.table(columns), kind), kind).blocks(roles))
 
 

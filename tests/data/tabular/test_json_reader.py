@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from gradcli.data.tabular.json_reader import JsonLinesReader
-from gradcli.data.tabular.reader import Block, Role
+from gradcli.data.tabular.reader import Role, TableBlock
 from gradcli.errors import DataError
 
 
@@ -17,7 +17,7 @@ def reader(text: str, size: int = 5) -> JsonLinesReader:
     return JsonLinesReader(pieces, "t.jsonl")
 
 
-def only(text: str, **roles: Role) -> Block:
+def only(text: str, **roles: Role) -> TableBlock:
     (block,) = reader(text).blocks(roles)
     return block
 

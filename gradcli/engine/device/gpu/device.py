@@ -27,7 +27,7 @@ from gradcli.engine.device.gpu.launch import (
     Launch,
     LaunchList,
 )
-from gradcli.engine.device.gpu.report import ErrorReport
+from gradcli.engine.device.gpu.report import DeviceErrorReport
 from gradcli.engine.device.program import plan_call
 from gradcli.engine.device.scope import DeviceArray
 from gradcli.engine.dtype import DType, bfloat16, float32, float64
@@ -93,7 +93,7 @@ class GPU:
         self._addresses = _PAGE
         self._constants: dict[int, tuple[weakref.ref[Storage], Memory]] = {}
         self._plans: dict[Any, LaunchList] = {}
-        self.report = ErrorReport(driver)
+        self.report = DeviceErrorReport(driver)
         scope.register(self)
 
     # -- memory --------------------------------------------------------------------------------

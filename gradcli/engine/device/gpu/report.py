@@ -16,7 +16,7 @@ _BLOCK = struct.Struct("5i")
 _STEP = struct.Struct("i")  # behind it: the number of the step, which the host writes
 
 
-class ErrorReport:
+class DeviceErrorReport:
     """The block of one device, and the names of the calls that may write there."""
 
     def __init__(self, driver: Driver) -> None:

@@ -12,7 +12,7 @@ Shape = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Signal:
+class TensorSpec:
     """One sample between two layers: its shape without the batch.
 
     Attributes:
@@ -23,7 +23,7 @@ class Signal:
     shape: Shape
     vocab: int | None = None
 
-    def to(self, *shape: int) -> Signal:
+    def to(self, *shape: int) -> TensorSpec:
         """The same kind in another shape."""
         return replace(self, shape=shape)
 
@@ -36,7 +36,7 @@ def shape_text(shape: Shape) -> str:
     return "x".join(map(str, shape)) or "a single number"
 
 
-def floats(x: Signal, least: int = 1) -> Signal:
+def floats(x: TensorSpec, least: int = 1) -> TensorSpec:
     """`x`, if it is floats of at least `least` dimensions."""
     if x.vocab is not None:
         raise ShapeError(f"needs numbers, got indices below {x.vocab}; begin with an embed layer")

@@ -16,7 +16,7 @@ LONGEST = 128  # pixels of a side; of larger pictures each second, third, ... pi
 COLORS = {1: 0, 3: 2, 4: 6}  # PNG's number for so many channels
 
 
-class Picture(NamedTuple):
+class PageImage(NamedTuple):
     """A picture as an address, and its size on the screen."""
 
     address: str
@@ -24,7 +24,7 @@ class Picture(NamedTuple):
     height: int
 
 
-def pictures(tensors: Mapping[str, RawTensor], name: str) -> list[Picture]:
+def page_images(tensors: Mapping[str, RawTensor], name: str) -> list[PageImage]:
     """Each row of a tensor as a picture; values are brightnesses from 0 to 1."""
     tensor = tensors.get(name)
     if tensor is None or len(tensor.shape) not in (3, 4):
@@ -32,10 +32,10 @@ def pictures(tensors: Mapping[str, RawTensor], name: str) -> list[Picture]:
     shape = tensor.shape[1:] if len(tensor.shape) == 4 else (1, *tensor.shape[1:])
     if shape[0] not in COLORS or not all(shape):
         return []
-    return [_picture(row, *shape) for row in floats(tensors, name)]
+    return [_image(row, *shape) for row in floats(tensors, name)]
 
 
-def _picture(row: Sequence[float | None], channels: int, height: int, width: int) -> Picture:
+def _image(row: Sequence[float | None], channels: int, height: int, width: int) -> PageImage:
     every = -(-max(height, width) // LONGEST)
     plane = height * width
     lines = []
@@ -48,7 +48,7 @@ def _picture(row: Sequence[float | None], channels: int, height: int, width: int
         lines.append(bytes(line))
     wide, high = len(range(0, width, every)), len(lines)
     data = png(lines, wide, high, channels)
-    return Picture(f"data:image/png;base64,{base64.b64encode(data).decode('ascii')}", wide, high)
+    return PageImage(f"data:image/png;base64,{base64.b64encode(data).decode('ascii')}", wide, high)
 
 
 def _brightness(value: float | None) -> int:

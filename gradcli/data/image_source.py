@@ -12,7 +12,7 @@ from gradcli import engine
 from gradcli.data.augment import Mixup, transforms
 from gradcli.data.augmented import Augmented
 from gradcli.data.cached import locate_cache
-from gradcli.data.dataset import Facts, Labelled, LoadedData, Split
+from gradcli.data.dataset import DataSpec, Labelled, LoadedData, Split
 from gradcli.data.facts import DataFacts
 from gradcli.data.files import expanded, locate, nearest
 from gradcli.data.samples import InFiles, Samples, framed, outlined, padded
@@ -25,7 +25,7 @@ Statistic = float | tuple[float, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pictures:
+class ImageSource:
     """The keys that every image set has beside its own."""
 
     size: Annotated[
@@ -46,7 +46,7 @@ class Pictures:
         if self.size is not None and not 1 <= self.size <= 1 << 14:
             raise ConfigError(f"size must be 1 to {1 << 14}, got {self.size}", code="E104")
 
-    def model_facts(self, facts: Facts) -> Facts:
+    def model_facts(self, facts: DataSpec) -> DataSpec:
         """The facts of the stored images, as a model sees them."""
         shape = self._padded_shape(facts.input)
         if self.augment and len(shape) != 3:
@@ -105,7 +105,7 @@ class Pictures:
         alone, itself = unlabelled(inputs, scale, facts), self.target == "input"
         return Labelled(replace(alone, targets=targets, itself=itself))
 
-    def as_trained(self, splits: Mapping[str, Samples], facts: Facts) -> dict[str, Split]:
+    def as_trained(self, splits: Mapping[str, Samples], facts: DataSpec) -> dict[str, Split]:
         """Splits of padded images with their targets, and changes while training."""
         itself = self.target == "input"
         result: dict[str, Split] = {n: replace(each, itself=itself) for n, each in splits.items()}
@@ -114,7 +114,7 @@ class Pictures:
             result["train"] = Augmented(train, transforms(self.augment), facts.classes)
         return result
 
-    def outline(self, facts: Facts) -> dict[str, Split]:
+    def outline(self, facts: DataSpec) -> dict[str, Split]:
         """The splits as `load` makes them, on "meta"."""
         file_facts = facts if self.target == "label" else replace(facts, target=())
         splits = outlined(file_facts, *self.stored_types(), self.in_files())
@@ -131,7 +131,7 @@ class Pictures:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OwnPictures(Pictures):
+class OwnImages(ImageSource):
     """The keys of samples in files of one's own: how they are found, cut and scaled."""
 
     PLACES: ClassVar[tuple[str, ...]]
@@ -170,7 +170,7 @@ class OwnPictures(Pictures):
 
 
 @dataclass(frozen=True)
-class KnownPictures(Pictures):
+class KnownImages(ImageSource):
     """The keys of published sets: where they lie, how they are cut and normalised."""
 
     PLACES: ClassVar = ("dir",)
@@ -215,7 +215,7 @@ def unlabelled(inputs: Tensor, scale: float, facts: DataFacts) -> Samples:
 
 
 def splits_of(
-    whole: Samples, parts: Mapping[str, range], split: SplitMap | None, facts: Facts
+    whole: Samples, parts: Mapping[str, range], split: SplitMap | None, facts: DataSpec
 ) -> tuple[dict[str, Samples], tuple[str, ...]]:
     """The splits of samples with labels, as `split` says, and what there is to tell of them."""
     if not stratify_of(split):

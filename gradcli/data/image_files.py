@@ -11,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from gradcli.data.decode import Picture, picture_of
-from gradcli.data.files import read, shown
+from gradcli.data.decode import DecodedImage, decode_image
+from gradcli.data.files import path_text, read
 from gradcli.data.samples import tensor_of
 from gradcli.dataclass import dataclass
 from gradcli.engine import Tensor
@@ -32,7 +32,7 @@ def is_small(count: int, shape: Sequence[int]) -> bool:
 
 
 @dataclass(frozen=True)
-class PictureFiles:
+class ImageFiles:
     """Pictures in the order of the samples that they become.
 
     Attributes:
@@ -77,25 +77,25 @@ class Decoded:
     losses: Counter[str]
 
 
-def picture_in(path: Path, size: int, color: str) -> tuple[Picture, str]:
+def image_in(path: Path, size: int, color: str) -> tuple[DecodedImage, str]:
     """A picture, and the hash of its file."""
     data = read(path)
-    return picture_of(data, size, color, shown(path)), hashlib.sha256(data).hexdigest()
+    return decode_image(data, size, color, path_text(path)), hashlib.sha256(data).hexdigest()
 
 
 def decode_into(
-    pixels: memoryview[Any], files: PictureFiles, advance: Callable[[int], object]
+    pixels: memoryview[Any], files: ImageFiles, advance: Callable[[int], object]
 ) -> tuple[str, Counter[str]]:
     """Decode the pictures into `pixels`; return the hash of all files and counts of losses."""
     each, size = math.prod(files.shape), files.shape[-1]
 
-    def decode(place: int) -> tuple[str, tuple[str, ...]] | DataError:
+    def decode(index: int) -> tuple[str, tuple[str, ...]] | DataError:
         try:
-            picture, sha256 = picture_in(files.paths[place], size, files.color)
+            image, sha256 = image_in(files.paths[index], size, files.color)
         except DataError as error:
             return error
-        pixels[place * each : (place + 1) * each] = picture.planes
-        return sha256, picture.losses
+        pixels[index * each : (index + 1) * each] = image.planes
+        return sha256, image.losses
 
     digest, losses, wrong = hashlib.sha256(), Counter[str](), dict[Path, DataError]()
     for path, result in zip(files.paths, _in_threads(decode, len(files.paths)), strict=True):
@@ -113,22 +113,22 @@ def decode_into(
     return digest.hexdigest(), losses
 
 
-def _refusal(files: PictureFiles, wrong: Mapping[Path, DataError]) -> DataError:
+def _refusal(files: ImageFiles, wrong: Mapping[Path, DataError]) -> DataError:
     """An error about the first picture that cannot be read, which names the others too."""
     first, *rest = sorted(wrong, key=os.fsencode)
-    names = [shown(files.name(path)) for path in rest]
+    names = [path_text(files.name(path)) for path in rest]
     notes = (f"these cannot be read either: {', '.join(names)}",) if names else ()
     more = ("there may be more: the reading ended here",) if len(wrong) > _MOST_NAMES else ()
     error = wrong[first]
-    cure = f"replace what is damaged, or take it out of {shown(files.folder)}"
+    cure = f"replace what is damaged, or take it out of {path_text(files.folder)}"
     return DataError(error.message, code=error.code, notes=(*error.notes, *notes, *more, cure))
 
 
-def hash_of(files: PictureFiles, advance: Callable[[int], object]) -> str:
+def hash_of(files: ImageFiles, advance: Callable[[int], object]) -> str:
     """The hash that `decode_into` gives, from the files alone."""
 
-    def hashed(place: int) -> str:
-        return hashlib.sha256(read(files.paths[place])).hexdigest()
+    def hashed(index: int) -> str:
+        return hashlib.sha256(read(files.paths[index])).hexdigest()
 
     digest = hashlib.sha256()
     for path, sha256 in zip(files.paths, _in_threads(hashed, len(files.paths)), strict=True):
@@ -148,7 +148,7 @@ def _in_threads(call: Callable[[int], Any], count: int) -> Iterator[Any]:
             yield from pool.map(call, range(begin, min(begin + _TOGETHER, count)))
 
 
-def _prepared(files: PictureFiles, cache: Path) -> Decoded:
+def _prepared(files: ImageFiles, cache: Path) -> Decoded:
     from gradcli.data.prepared.folder_hash import folder_hash
     from gradcli.data.prepared.sets import Recipe, prepared
     from gradcli.data.prepared.writer import Writer
@@ -159,7 +159,7 @@ def _prepared(files: PictureFiles, cache: Path) -> Decoded:
         sha256_now, losses = decode_into(pixels, files, progress.advance)
         if sha256_now != sha256:
             raise DataError(
-                f"{shown(files.folder)}: a picture was edited while they were being prepared; "
+                f"{path_text(files.folder)}: a picture was edited while they were being prepared; "
                 "start again"
             )
         return {"losses": dict(losses)}
@@ -167,7 +167,7 @@ def _prepared(files: PictureFiles, cache: Path) -> Decoded:
     sha256 = folder_hash(files.folder, files.paths, lambda advance: hash_of(files, advance), cache)
     # Another version of Pillow may decode a JPEG to other numbers.
     keys = {"size": files.shape[-1], "color": files.color, "pillow": version("pillow")}
-    pictures = prepared(
+    images = prepared(
         Recipe(READER, VERSION, keys, {"pictures": (files.folder, sha256)}), write, cache
     )
-    return Decoded(pictures.tensor("pixels"), sha256, Counter(pictures.facts["losses"]))
+    return Decoded(images.tensor("pixels"), sha256, Counter(images.facts["losses"]))

@@ -1,0 +1,62 @@
+"""One word for one thing: no class name stands for two, and retired words stay away."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import gradcli
+
+SOURCES = Path(gradcli.__file__).parent
+MODULES = sorted(SOURCES.rglob("*.py"))
+# Words that the field has better ones for, and the better ones.
+RETIRED = {
+    "backward_recorded": "backward_create_graph",
+    "circumstances": "RunContext",
+    "composed": "decomposition",
+    "feeds": "inputs",
+    "gradient_graph": "double_backward",
+    "likeness": "similarity",
+    "mass": "weight",
+    "picture": "image",
+    "pictures": "images",
+    "recorded_walk": "CreateGraphWalk",
+    "wires": "transfers",
+}
+
+
+def bindings(path: Path) -> Iterator[tuple[int, str]]:
+    """Line and name of each function, class, argument, variable and attribute that is bound."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+                yield node.lineno, name
+            case ast.arg(arg=name) | ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                yield node.lineno, name
+
+
+def snake(name: str) -> str:
+    """`RecordedWalk` as `recorded_walk`."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower().strip("_")
+
+
+def test_no_class_name_stands_for_two() -> None:
+    files = defaultdict(list)
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                files[node.name].append(path.relative_to(SOURCES).as_posix())
+    assert {name: where for name, where in files.items() if len(where) > 1} == {}
+
+
+def test_no_identifier_is_a_retired_word() -> None:
+    wrong = [
+        f"{path.relative_to(SOURCES)}:{line}: {name}: say {RETIRED[snake(name)]}"
+        for path in MODULES
+        for line, name in bindings(path)
+        if snake(name) in RETIRED
+    ]
+    assert wrong == []
