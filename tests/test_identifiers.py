@@ -23,9 +23,13 @@ RETIRED = {
     "mass": "weight",
     "picture": "image",
     "pictures": "images",
+    "place": "index, position, location or path",
+    "places": "indices, positions, locations or paths",
     "recorded_walk": "CreateGraphWalk",
     "wires": "transfers",
 }
+# Old names that go on working, and fields that files and output have as keys.
+STAYING = {"errors.py": {"place"}, "train/value_origins.py": {"place"}}
 
 
 def bindings(path: Path) -> Iterator[tuple[int, str]]:
@@ -58,5 +62,6 @@ def test_no_identifier_is_a_retired_word() -> None:
         for path in MODULES
         for line, name in bindings(path)
         if snake(name) in RETIRED
+        and name not in STAYING.get(path.relative_to(SOURCES).as_posix(), ())
     ]
     assert wrong == []

@@ -59,8 +59,8 @@ def configs(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> 
     folder, _, begin = incomplete.rpartition("/")
     folders = incomplete[: len(incomplete) - len(begin)]
     names = []
-    place = os.path.expanduser(folder)  # noqa: PTH111 -- no home is no error here
-    for entry in os.scandir(place or ("/" if incomplete.startswith("/") else ".")):
+    path = os.path.expanduser(folder)  # noqa: PTH111 -- no home is no error here
+    for entry in os.scandir(path or ("/" if incomplete.startswith("/") else ".")):
         hidden = entry.name.startswith(".") and not begin.startswith(".")
         if hidden or not entry.name.startswith(begin):
             continue
@@ -76,8 +76,8 @@ def starters(ctx: click.Context, parameter: click.Parameter, incomplete: str) ->
     from gradcli.starter.templates import templates
 
     folder, _, begin = incomplete.rpartition("/")
-    place = os.path.expanduser(folder)  # noqa: PTH111 -- no home is no error here
-    entries = os.scandir(place or ("/" if incomplete.startswith("/") else "."))
+    path = os.path.expanduser(folder)  # noqa: PTH111 -- no home is no error here
+    entries = os.scandir(path or ("/" if incomplete.startswith("/") else "."))
     there = [f"{entry.name}/" if entry.is_dir() else entry.name for entry in entries]
     names = [name for name in there if name.endswith(("/", *DATA)) and name.startswith(begin)]
     folders = incomplete[: len(incomplete) - len(begin)]

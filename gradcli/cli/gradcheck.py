@@ -85,5 +85,5 @@ def _as_object(failure: Failure | Difference) -> dict[str, Any]:
     # NaN and infinity have no place in JSON; as text they still say what was found.
     numbers = {"analytic": failure.analytic, "numeric": failure.numeric}
     finite = {k: v if abs(v) < float("inf") else str(v) for k, v in numbers.items()}
-    place = {"op": failure.op, "sample": str(failure.sample), "input": failure.input}
-    return {**place, "element": list(failure.element), **finite}
+    location = {"op": failure.op, "sample": str(failure.sample), "input": failure.input}
+    return {**location, "element": list(failure.element), **finite}

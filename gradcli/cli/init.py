@@ -67,8 +67,8 @@ def command(
     try:
         files, notes = _write(what, target, data, out, names)
     except OSError as error:
-        place = error.filename or out or "a file here"
-        raise RunError(f"cannot write {place}: {error.strerror}", code="E703") from error
+        path = error.filename or out or "a file here"
+        raise RunError(f"cannot write {path}: {error.strerror}", code="E703") from error
     if as_json:
         output.say_json({"written": files, "notes": notes})
         return

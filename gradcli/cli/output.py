@@ -218,7 +218,7 @@ def bug(error: Exception) -> GradcliError:
     """An exception that nobody foresaw; what a user's own code raises is no bug of ours."""
     last = tracebacks.extract_tb(error.__traceback__)[-1:]
     where = f"{last[0].filename}:{last[0].lineno}" if last else ""
-    if where and where == own_place(error):
+    if where and where == own_location(error):
         return ShapeError(f"own code, {where}: {type(error).__name__}: {error}")
     where = where and f" at {where}"
     return GradcliError(
@@ -227,19 +227,19 @@ def bug(error: Exception) -> GradcliError:
     )
 
 
-def own_place(error: BaseException) -> str:
+def own_location(error: BaseException) -> str:
     """The last line of a user's own code on the way to an error; "" where it met none."""
-    places = [
+    locations = [
         f"{frame.f_code.co_filename}:{line}"
         for frame, line in tracebacks.walk_tb(error.__traceback__)
         if frame.f_globals.get("__name__", "").startswith(own.MODULE)
     ]
-    return places[-1] if places else ""
+    return locations[-1] if locations else ""
 
 
 def name_own_code(error: GradcliError) -> None:
     """Note the line of a user's own code that led to an error, if one did."""
-    where = own_place(error)
+    where = own_location(error)
     error.notes += (f"called in own code, {where}",) if where else ()
 
 

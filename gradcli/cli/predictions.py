@@ -33,9 +33,9 @@ def line(record: Record, width: int | None = None) -> str:
     """
     row = [path_text(record["file"]), str(record["index"])]
     columns = [Column(0, "label", gap=0), Column(0)]
-    for place, guess in enumerate(record.get("top", [])):
+    for index, guess in enumerate(record.get("top", [])):
         row += [path_text(guess["label"]), f"{guess['probability']:.4f}"]
-        rank = 2 * place
+        rank = 2 * index
         columns += [Column(0, "label", gap=2, rank=rank), Column(0, rank=rank and rank + 1)]
     for rank, value in enumerate(record.get("values", {}).values()):
         row.append(f"{value:.6g}")

@@ -14,7 +14,7 @@ from gradcli.config.sections import top
 from gradcli.errors import ConfigError
 from gradcli.registry import did_you_mean
 from gradcli.train.changeable import Changeable, marks
-from gradcli.train.compare import FREE, config_sha256, place_keys
+from gradcli.train.compare import FREE, config_sha256, data_path_keys
 from gradcli.train.forks import values_at
 from gradcli.train.job import TrainSettings
 
@@ -48,7 +48,7 @@ def sha256_at_start(config: Config) -> str:
     """
     weights = {key: config.explicit[key] for key in ("pretrained",) if key in config.explicit}
     code = {"code": dict(config.code)} if config.code else {}
-    return config_sha256({**config.resolved, **weights, **code}, place_keys(config.data))
+    return config_sha256({**config.resolved, **weights, **code}, data_path_keys(config.data))
 
 
 def taken_from(config: Config, run: Path) -> list[str]:
@@ -59,7 +59,7 @@ def taken_from(config: Config, run: Path) -> list[str]:
     """
     file = run / "resolved.yaml"
     before = read_yaml(read_file(file), str(file), ErrorReport(RUN_VALUES)).plain()
-    keys = sorted(FREE | place_keys(config.data))
+    keys = sorted(FREE | data_path_keys(config.data))
     if "log_every" not in config.explicit["train"]:
         keys.remove("train.log_every")
     old, new = values_at(before, keys), values_at(config.resolved, keys)

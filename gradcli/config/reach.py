@@ -204,7 +204,7 @@ def outputs_lint(
     if loss.instance.attempt is None and 0 not in loss.values.get("weight", ()):
         return
     shape = last.output.shape
-    blind = list(_blind_places(loss.instance.make, shape, facts)) if shape else []
+    blind = list(_blind_outputs(loss.instance.make, shape, facts)) if shape else []
     if not blind:
         return
     along = shape[-1] if target_kind(facts) == "labels" else math.prod(shape)
@@ -217,7 +217,7 @@ def outputs_lint(
     )
 
 
-def _blind_places(
+def _blind_outputs(
     make: Callable[[], Callable[[Tensor, Tensor], Tensor]], shape: tuple[int, ...], facts: DataSpec
 ) -> Iterator[int]:
     """The outputs with a gradient of 0 at many random outputs, large and small."""

@@ -127,7 +127,7 @@ def read_yaml(text: str, file: str, report: ErrorReport) -> YamlNode:
 
 
 def read_value(text: str, location: Location, report: ErrorReport) -> YamlNode:
-    """The value of an override; everything in it stands at `place`."""
+    """The value of an override; everything in it stands at `location`."""
     if len(text) > MAX_BYTES:
         raise ConfigError(f"an override has at most {MAX_BYTES} characters", location=location)
     return _read(text, lambda line, column, width=1: location, report)
@@ -248,15 +248,15 @@ class _Builder:
         items: dict[str, YamlNode] = {}
         keys: dict[str, Location] = {}
         while not isinstance(event := next(self.events), yaml.MappingEndEvent):
-            key_place = self._at(event)
+            key_location = self._at(event)
             key = self._key(event, depth)
             item = self._node(next(self.events), depth + 1)
             if key is None:
                 continue
             if key in items:
-                self._duplicate(key, keys[key], key_place)
+                self._duplicate(key, keys[key], key_location)
                 continue
-            items[key], keys[key] = item, key_place
+            items[key], keys[key] = item, key_location
         return YamlNode(items, self._span(start, event), keys, broken=broken)
 
     def _key(self, event: yaml.Event, depth: int) -> str | None:

@@ -114,12 +114,12 @@ def shares(u: Tensor, alpha: float) -> Tensor:
     mirrored = (u >= 0.5).to(u.dtype)
     half = u * (1 - mirrored) + (1 - u) * mirrored  # 0 to 0.5; the distribution is symmetric
     table = engine.tensor(_table(alpha), dtype=engine.float64)
-    place = half * (2 * POINTS)
-    low = place.floor().clamp(max=POINTS - 1)
+    position = half * (2 * POINTS)
+    low = position.floor().clamp(max=POINTS - 1)
     index = low.long()
     left = engine.index_select(table, 0, index)
     right = engine.index_select(table, 0, index + 1)
-    t = (left + (right - left) * (place - low)).clamp(min=0.0) ** (1 / alpha)
+    t = (left + (right - left) * (position - low)).clamp(min=0.0) ** (1 / alpha)
     return t * (1 - mirrored) + (1 - t) * mirrored
 
 

@@ -12,7 +12,7 @@ from gradcli.dataclass import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Cached:
-    """A source whose data is written once into a cache folder; `PLACES` names the key `cache`."""
+    """A source whose data is written once into a cache folder; `PATH_KEYS` has the key `cache`."""
 
     cache: Annotated[str | None, "folder of prepared data; left out: the user's cache folder"] = (
         None

@@ -13,7 +13,7 @@ from gradcli import engine
 from gradcli.data.exact_sums import exact_sum
 from gradcli.data.facts import CategoryColumn, DataFacts, NumericColumn
 from gradcli.data.samples import tensor_of
-from gradcli.data.tabular.cells import places_among
+from gradcli.data.tabular.cells import indices_among
 from gradcli.data.tabular.collected import (
     GAP,
     TypedTable,
@@ -62,9 +62,9 @@ class Encoder:
         """The same rows in another order, some at a time."""
         columns = self._columns(table)
         for stretch in self.stretches(table.count):
-            places = order[stretch]
-            rows = engine.empty(places.shape[0], self.width, dtype=engine.float32)
-            _fill(rows, columns, places)
+            indices = order[stretch]
+            rows = engine.empty(indices.shape[0], self.width, dtype=engine.float32)
+            _fill(rows, columns, indices)
             yield rows
 
     def stretches(self, count: int) -> Iterator[slice]:
@@ -79,25 +79,25 @@ class Encoder:
             for name, three in self.numeric.items()
         ]
         words = [
-            partial(_indicated, self._places(table, name, table.words[name]), _one_hot(shares))
+            partial(_indicated, self._word_rows(table, name, table.words[name]), _one_hot(shares))
             for name, shares in self.category.items()
         ]
         return [*numbers, *words]
 
-    def _places(self, table: TypedTable, name: str, column: WordColumn) -> Tensor:
+    def _word_rows(self, table: TypedTable, name: str, column: WordColumn) -> Tensor:
         """The row of each word's code in `_one_hot`, of which the last one is for gaps."""
         categories = list(self.category[name])
-        places_of = places_among(column.table, categories)
-        odd = {code for code, word in enumerate(column.table) if word not in places_of}
+        row_of = indices_among(column.table, categories)
+        odd = {code for code, word in enumerate(column.table) if word not in row_of}
         if odd:
             index = next(at for at, code in enumerate(column.codes) if code in odd)
             what = f"unknown category {short(column.table[column.codes[index]])}"
             table.refuse(index, name, f"{what}; known: {join_words(categories)}")
-        places = [
-            *(places_of[word] for word in column.table),
+        rows = [
+            *(row_of[word] for word in column.table),
             len(categories),
         ]  # GAP is the last one
-        return tensor_of(array("q", map(places.__getitem__, column.codes)), (table.count,))
+        return tensor_of(array("q", map(rows.__getitem__, column.codes)), (table.count,))
 
     def columns(self) -> dict[str, Any]:
         """As fields of DataFacts, in the order of the inputs."""
@@ -138,22 +138,22 @@ def _float64(values: array[float]) -> Tensor:
     return engine.frombuffer(values, dtype=engine.float64)
 
 
-def _fill(rows: Tensor, columns: Sequence[Callable[[Rows], Tensor]], places: Rows) -> None:
+def _fill(rows: Tensor, columns: Sequence[Callable[[Rows], Tensor]], indices: Rows) -> None:
     """Put the inputs of each column side by side, which takes less memory than joining them."""
     end = 0
     for column in columns:
-        inputs = column(places)
+        inputs = column(indices)
         begin, end = end, end + inputs.shape[1]
         rows[:, begin:end] = inputs
 
 
-def _at(whole: Tensor, places: Rows) -> Tensor:
-    return whole[places] if isinstance(places, slice) else engine.index_select(whole, 0, places)
+def _at(whole: Tensor, indices: Rows) -> Tensor:
+    return whole[indices] if isinstance(indices, slice) else engine.index_select(whole, 0, indices)
 
 
-def _scaled(whole: Tensor, fill: float, shift: float, scale: float, places: Rows) -> Tensor:
+def _scaled(whole: Tensor, fill: float, shift: float, scale: float, indices: Rows) -> Tensor:
     """(x - shift) / scale in float64, rounded once to float32, as a column."""
-    values = _at(whole, places)
+    values = _at(whole, indices)
     gaps = engine.isnan(values)
     if gaps.any().item():
         values = engine.where(gaps, engine.full_like(values, fill), values)
@@ -161,8 +161,8 @@ def _scaled(whole: Tensor, fill: float, shift: float, scale: float, places: Rows
     return ((values - by[0]) / by[1]).to(engine.float32).reshape(-1, 1)
 
 
-def _indicated(codes: Tensor, one_hot: Tensor, places: Rows) -> Tensor:
-    return engine.index_select(one_hot, 0, _at(codes, places))
+def _indicated(codes: Tensor, one_hot: Tensor, indices: Rows) -> Tensor:
+    return engine.index_select(one_hot, 0, _at(codes, indices))
 
 
 def _one_hot(shares: Mapping[str, float]) -> Tensor:

@@ -25,7 +25,7 @@ from gradcli.data.series import InTime, Stretches, TimeSeries, WindowSteps, stre
 from gradcli.data.small_table import read
 from gradcli.data.split import SplitMap, check_stratify, group_of, stratify_of
 from gradcli.data.sums import SUMS
-from gradcli.data.tabular.cells import places_among
+from gradcli.data.tabular.cells import indices_among
 from gradcli.data.tabular.collected import Gaps, TypedTable, collect, without_gaps
 from gradcli.data.tabular.header import need
 from gradcli.data.tabular.opening import reader_ahead
@@ -57,7 +57,7 @@ SUFFIXES = (".csv", ".tsv", ".txt", ".parquet", ".arrow", ".feather", ".jsonl", 
 class CsvSource(InTime, ScaledTargets, Cached):
     """A table with a header; inputs are the columns in the config, by default all useful ones."""
 
-    PLACES: ClassVar = ("file", "test_file", "cache")
+    PATH_KEYS: ClassVar = ("file", "test_file", "cache")
 
     file: Annotated[
         str, "CSV, Parquet, Arrow or JSON lines file; a pattern such as parts/*.csv names several"
@@ -132,7 +132,7 @@ class CsvSource(InTime, ScaledTargets, Cached):
 
     def facts(self) -> DataSpec:
         """From the whole table; what was read is kept for `load`."""
-        if not small(*self.places().values()):
+        if not small(*self.paths().values()):
             return facts_in(self._prepared().facts["data"])
         return read.remember(self)[1].facts
 
@@ -147,7 +147,7 @@ class CsvSource(InTime, ScaledTargets, Cached):
     def _maps(self) -> bool:
         """Whether the table is prepared; a run may be inspected without its data."""
         with suppress(DataError):
-            return not small(*self.places().values())
+            return not small(*self.paths().values())
         return False
 
     def _series_outline(self, facts: DataSpec, steps: WindowSteps) -> dict[str, TimeSeries]:
@@ -175,7 +175,7 @@ class CsvSource(InTime, ScaledTargets, Cached):
 
     def load(self) -> LoadedData:
         """Every row encoded, shuffled and split."""
-        if not small(*self.places().values()):
+        if not small(*self.paths().values()):
             return self._of_prepared(self._prepared())
         (hashes, notes), fitted = read.take(self)
         inputs = engine.cat(list(fitted.inputs()))
@@ -186,7 +186,7 @@ class CsvSource(InTime, ScaledTargets, Cached):
             splits={name: whole.part(part) for name, part in fitted.parts.items()}
             | ({} if fitted.test is None else {"test": fitted.test.split}),
             sha256=hashes,
-            files={role: str(path) for role, path in self.places().items()},
+            files={role: str(path) for role, path in self.paths().items()},
             notes=(*notes, *fitted.notes),
         )
 
@@ -204,14 +204,14 @@ class CsvSource(InTime, ScaledTargets, Cached):
             facts=facts_in(content["data"]),
             splits=splits,
             sha256=prepared.sha256,
-            files={role: str(path) for role, path in self.places().items()},
+            files={role: str(path) for role, path in self.paths().items()},
             notes=(
-                *(note for path in self.places().values() for note in gzip_notes(path)),
+                *(note for path in self.paths().values() for note in gzip_notes(path)),
                 *content["notes"],
             ),
         )
 
-    def places(self) -> dict[str, Path]:
+    def paths(self) -> dict[str, Path]:
         """The file of each role."""
         test = {} if self.test_file is None else by_role("test", files_of(self.test_file))
         return {**by_role("train", files_of(self.file)), **test}
@@ -221,7 +221,7 @@ class CsvSource(InTime, ScaledTargets, Cached):
         from gradcli.data.prepared.identity import sha256_of_all
         from gradcli.data.prepared.sets import Recipe, prepared
 
-        cache, files = cache_folder(self.cache), self.places()
+        cache, files = cache_folder(self.cache), self.paths()
         hashes = sha256_of_all(files.values(), reader_ahead(next(iter(files.values()))), cache)
         sources = {role: (path, hashes[path]) for role, path in files.items()}
         # A set of another version of gradcli, which keeps other facts, is another set.
@@ -231,7 +231,7 @@ class CsvSource(InTime, ScaledTargets, Cached):
 
     def _shaping(self) -> dict[str, Any]:
         """The keys that decide which numbers a file becomes."""
-        apart = {*self.PLACES, "target_scale"}
+        apart = {*self.PATH_KEYS, "target_scale"}
         return {name: value for name, value in asdict(self).items() if name not in apart}
 
     def _write(self, writer: Writer, files: Mapping[str, Path]) -> Mapping[str, Any]:
@@ -293,7 +293,7 @@ class CsvSource(InTime, ScaledTargets, Cached):
         encoded, rows, steps = _encoded(table, facts), table.rows, self.steps
         inputs = encoded if steps is None else steps.windows(encoded, table.source)
         rows = rows if steps is None else rows[steps.window - 1 :]
-        names = [f"{path.name}:{table.place(number)[1]}" for number in rows]
+        names = [f"{path.name}:{table.locate(number)[1]}" for number in rows]
         return Unseen(inputs, names, [number - FIRST_ROW for number in rows], notes)
 
     def new_split(self, path: Path, facts: DataFacts) -> Labelled:
@@ -370,13 +370,13 @@ def _encoded(table: TypedTable, facts: DataFacts) -> Tensor:
 def known_classes(table: TypedTable, target: str, facts: DataFacts) -> Tensor:
     """The number of each row's class among those that were trained on."""
     column = table.words[target]
-    number = places_among(column.table, facts.labels)
+    number = indices_among(column.table, facts.labels)
     odd = {code for code, word in enumerate(column.table) if word not in number}
     if odd:
         index = next(at for at, code in enumerate(column.codes) if code in odd)
         cell = column.table[column.codes[index]]
         what = f"the model knows no class {cell!r}; known: {join_words(facts.labels)}"
         table.refuse(index, target, what)
-    places = [number[word] for word in column.table]
-    codes = array("i", map(places.__getitem__, column.codes))
+    indices = [number[word] for word in column.table]
+    codes = array("i", map(indices.__getitem__, column.codes))
     return classes_in(replace(table, words={target: replace(column, codes=codes)}), target)

@@ -35,7 +35,7 @@ class SplitAssignment:
     parts: Mapping[str, range]
     notes: tuple[str, ...] = ()
 
-    def places(self, name: str) -> Tensor:
+    def indices(self, name: str) -> Tensor:
         """The samples of a split."""
         part = self.parts[name]
         return self.order[part.start : part.stop]
@@ -45,7 +45,7 @@ def shared_out(whole: Samples, parts: Mapping[str, range], facts: DataSpec) -> S
     """The splits of samples with labels, and what there is to tell of them."""
     labels = facts.labels or [str(number) for number in range(facts.classes or 0)]
     division = stratified(parts, engine.arange(whole.size), whole.targets, labels)
-    return {name: replace(whole, rows=division.places(name)) for name in parts}, division.notes
+    return {name: replace(whole, rows=division.indices(name)) for name in parts}, division.notes
 
 
 def stratified(

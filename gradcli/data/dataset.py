@@ -35,8 +35,8 @@ class Split(Protocol):
 class Source(Protocol):
     """The `data:` section of a config: a frozen dataclass whose fields are the YAML keys.
 
-    `PLACES`, where a class has it, names the keys that say where files lie. A training whose data
-    moved is the same: what the files hold is compared by its hash.
+    `PATH_KEYS`, where a class has it, names the keys that say where files lie. A training whose
+    data moved is the same: what the files hold is compared by its hash.
     """
 
     def locate(self, root: Path) -> Source:
@@ -87,9 +87,9 @@ def without_data(source: Source, run: Path) -> Source:
     return source if method is None else method(run)
 
 
-def places(source: Source) -> tuple[str, ...]:
+def path_keys(source: Source) -> tuple[str, ...]:
     """The keys of a source that say where files lie; one that holds other keys says no place."""
-    keys = getattr(source, "PLACES", ())
+    keys = getattr(source, "PATH_KEYS", ())
     return tuple(key for key in keys if not isinstance(getattr(source, key, None), Mapping))
 
 

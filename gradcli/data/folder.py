@@ -57,7 +57,7 @@ class Listing:
 class ImageFolder(Cached, ImageSource):
     """One folder per class; all pictures are resized to one size. Needs the extra `images`."""
 
-    PLACES: ClassVar = ("dir", "test_dir", "cache")
+    PATH_KEYS: ClassVar = ("dir", "test_dir", "cache")
 
     dir: Annotated[str, "folder of the class folders"]
     size: Annotated[

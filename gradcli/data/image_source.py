@@ -134,7 +134,7 @@ class ImageSource:
 class OwnImages(ImageSource):
     """The keys of samples in files of one's own: how they are found, cut and scaled."""
 
-    PLACES: ClassVar[tuple[str, ...]]
+    PATH_KEYS: ClassVar[tuple[str, ...]]
     TEST: ClassVar[str]  # the key of the samples of the test split
 
     classes: Annotated[int | None, "labels are 0..classes-1; left out: the highest label + 1"] = (
@@ -155,7 +155,7 @@ class OwnImages(ImageSource):
 
     def locate(self, root: Path) -> Self:
         """The paths made absolute."""
-        files = {key: getattr(self, key) for key in self.PLACES if key != "cache"}
+        files = {key: getattr(self, key) for key in self.PATH_KEYS if key != "cache"}
         paths: dict[str, Any] = {
             key: str(locate(path, root)) for key, path in files.items() if path is not None
         }
@@ -173,7 +173,7 @@ class OwnImages(ImageSource):
 class KnownImages(ImageSource):
     """The keys of published sets: where they lie, how they are cut and normalised."""
 
-    PLACES: ClassVar = ("dir",)
+    PATH_KEYS: ClassVar = ("dir",)
     NAME: ClassVar[str]
     USUAL: ClassVar[tuple[Statistic, Statistic]]  # mean and deviation, in 0..1
     CHANNELS: ClassVar[int]

@@ -39,7 +39,7 @@ class IdxSource(Cached, OwnImages):
     test_images: Annotated[str | None, "IDX file of the test samples"] = None
     test_labels: Annotated[str | None, "IDX file of the test labels"] = None
     TEST = "test_images"
-    PLACES = ("images", "labels", "test_images", "test_labels", "cache")
+    PATH_KEYS = ("images", "labels", "test_images", "test_labels", "cache")
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -157,10 +157,10 @@ class _Writing:
     def _encoded(self, labels: Sequence[str], dtype: engine.DType) -> Iterator[Tensor]:
         """The blocks of the text as places in `labels`."""
         top = max(map(ord, labels), default=0) + 1
-        places = array("i", [-1]) * (top + 1)  # the last one stands for all above
-        for place, label in enumerate(labels):
-            places[ord(label)] = place
-        table, line = tensor_of(places, (len(places),)), 1
+        indices = array("i", [-1]) * (top + 1)  # the last one stands for all above
+        for index, label in enumerate(labels):
+            indices[ord(label)] = index
+        table, line = tensor_of(indices, (len(indices),)), 1
         for text in self._texts():
             codes = engine.index_select(table, 0, _numbers(text).clamp(max=top))
             if self._labels is not None and int(codes.amin().item()) < 0:

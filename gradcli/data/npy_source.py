@@ -25,7 +25,7 @@ from gradcli.engine import Tensor
 class NpySource(Arrays):
     """Samples and targets in .npy files."""
 
-    PLACES = ("inputs", "targets", "test_inputs", "test_targets", "cache")
+    PATH_KEYS = ("inputs", "targets", "test_inputs", "test_targets", "cache")
 
     def header(self, name: str) -> NpyHeader:
         """From the first bytes; the length of the file is compared with it."""

@@ -25,7 +25,7 @@ class NpzSource(Arrays):
 
     file: Annotated[str, "the archive; the other keys name arrays in it"]
 
-    PLACES = ("file", "cache")
+    PATH_KEYS = ("file", "cache")
 
     def locate(self, root: Path) -> Self:
         """The paths made absolute."""

@@ -42,6 +42,6 @@ def _sorted_range(keys: Tensor, number: int, ranges: int) -> Tensor:
     width = 2**64 // ranges
     first = number * width - 2**63
     inside = (keys >= first) & (keys <= first + (width - 1))
-    places = inside.nonzero().reshape(-1)
-    _, order = engine.sort(engine.index_select(keys, 0, places))
-    return engine.index_select(places, 0, order)
+    indices = inside.nonzero().reshape(-1)
+    _, order = engine.sort(engine.index_select(keys, 0, indices))
+    return engine.index_select(indices, 0, order)

@@ -42,7 +42,7 @@ class OwnDataset(ScaledTargets):
         raise DataError(f"{type(self).__name__} has no method splits()")
 
     @property
-    def PLACES(self) -> tuple[str, ...]:  # noqa: N802 -- a constant of other sources
+    def PATH_KEYS(self) -> tuple[str, ...]:  # noqa: N802 -- a constant of other sources
         """The fields that hold a Path."""
         names = (f.name for f in fields(self))
         return tuple(name for name in names if isinstance(getattr(self, name), Path))
@@ -50,7 +50,7 @@ class OwnDataset(ScaledTargets):
     def locate(self, root: Path) -> Self:
         """Fields that hold a Path are relative to `root`; they become absolute."""
         paths: dict[str, Any] = {
-            name: (root / getattr(self, name)).absolute() for name in self.PLACES
+            name: (root / getattr(self, name)).absolute() for name in self.PATH_KEYS
         }
         return replace(self, **paths)
 

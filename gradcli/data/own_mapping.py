@@ -30,8 +30,8 @@ def watch(memory: mmap, name: object) -> None:
     identity = FileIdentity.of(path) if path is not None and path.is_file() else _NAMELESS
     address = cpu.address(cpu.borrow(memory))
     guard = Guard(address, len(memory))
-    place = path if path is not None else Path("mapped by own code")
-    _watched[number] = (weakref.ref(memory), place, identity, address, guard)
+    label = path if path is not None else Path("mapped by own code")
+    _watched[number] = (weakref.ref(memory), label, identity, address, guard)
     weakref.finalize(memory, _forget, number, guard)
 
 

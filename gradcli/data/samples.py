@@ -105,26 +105,26 @@ class Samples:
 
     def raw(self, indices: Tensor) -> Tensor:
         """The inputs before they are normalised: stored / scale as float32."""
-        inputs = unit(gathered(self.inputs, self.places(indices), self.device), self.scale)
+        inputs = unit(gathered(self.inputs, self.positions(indices), self.device), self.scale)
         return inputs if self.frame is None else padded(inputs, self.frame)
 
-    def places(self, indices: Tensor) -> Tensor:
+    def positions(self, indices: Tensor) -> Tensor:
         """Where the samples of these numbers lie."""
         return indices if self.rows is None else engine.index_select(self.rows, 0, indices)
 
     def spans(self, indices: Tensor) -> Iterator[tuple[Tensor, list[int], int]]:
         """What a batch reads: of a tensor the first rows of stretches, and the rows of each."""
-        places = self.places(indices).tolist()
-        yield self.inputs, places, 1
+        positions = self.positions(indices).tolist()
+        yield self.inputs, positions, 1
         if not self.itself:
-            yield self.targets, places, 1
+            yield self.targets, positions, 1
 
     def finish(self, raw: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
         """Inputs from what `raw` gave, and the targets of the same samples."""
         inputs = normalised(raw, self.mean, self.std)
         if self.itself:
             return inputs, inputs
-        targets = gathered(self.targets, self.places(indices), self.device)
+        targets = gathered(self.targets, self.positions(indices), self.device)
         if not targets.dtype.is_floating_point:
             targets = targets.to(engine.int64)
         return inputs, targets
@@ -264,8 +264,8 @@ class Windows:
     def batch(self, indices: Tensor) -> tuple[Tensor, Tensor]:
         """Inputs and targets, both int64 (B, context)."""
         steps = tensor_of(array("q", range(self.context + 1)), (1, self.context + 1))
-        places = indices.reshape(-1, 1) * self.stride + steps
-        tokens = gathered(self.tokens, places.reshape(-1), self.device).to(engine.int64)
+        positions = indices.reshape(-1, 1) * self.stride + steps
+        tokens = gathered(self.tokens, positions.reshape(-1), self.device).to(engine.int64)
         both = tokens.reshape(-1, self.context + 1)
         return both[:, :-1].contiguous(), both[:, 1:].contiguous()
 

@@ -74,8 +74,8 @@ class WindowSteps:
     def cut(self, rows: Tensor, begins: Tensor, device: str | None = None) -> Tensor:
         """The windows that begin at these rows; on a device where one is named."""
         steps = tensor_of(array("q", range(self.window)), (1, self.window))
-        places = (begins.reshape(-1, 1) + steps).reshape(-1)
-        windows = gathered(rows, places, device).reshape(-1, self.window, rows.shape[1])
+        positions = (begins.reshape(-1, 1) + steps).reshape(-1)
+        windows = gathered(rows, positions, device).reshape(-1, self.window, rows.shape[1])
         return windows.permute(0, 2, 1).contiguous() if self.first else windows
 
 

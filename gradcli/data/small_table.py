@@ -29,7 +29,7 @@ class _LastTable:
         key = _key(source)
         if self._last is None or self._last[0] != key:
             self._last = None  # frees the last table before the next is read
-            loaded = {role: load(path) for role, path in source.places().items()}
+            loaded = {role: load(path) for role, path in source.paths().items()}
             train, tests = of_split("train", loaded), of_split("test", loaded)
             hashes = {role: file.sha256 for role, file in loaded.items()}
             about = hashes, tuple(note for file in loaded.values() for note in file.notes())
@@ -49,7 +49,7 @@ class _LastTable:
 
 def _key(source: CsvSource) -> object:
     """The source but for what does not shape its table, and its files as they lie there."""
-    states = [path.stat() for path in source.places().values()]
+    states = [path.stat() for path in source.paths().values()]
     times = [(s.st_size, s.st_ino, s.st_dev, s.st_mtime_ns, s.st_ctime_ns) for s in states]
     return replace(source, target_scale=None, cache=None), times
 

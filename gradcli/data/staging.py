@@ -30,9 +30,9 @@ class StageableSplit(Protocol):
         """The same samples where they are, whose batches go to a device."""
 
 
-def gathered(tensor: Tensor, places: Tensor, device: str | None) -> Tensor:
+def gathered(tensor: Tensor, indices: Tensor, device: str | None) -> Tensor:
     """The rows at these places, moved to `device` unless that is None."""
-    rows = engine.index_select(tensor, 0, places)
+    rows = engine.index_select(tensor, 0, indices)
     if device is None:
         return rows
     return rows.clone() if device == META else rows.to(device)

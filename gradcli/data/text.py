@@ -36,7 +36,7 @@ SMALL_GZIP = (256 << 20) // BOMB_RATIO  # bytes of a packed text that is no long
 class TextSource(Cached):
     """One text, cut into windows; the splits are consecutive stretches of it."""
 
-    PLACES: ClassVar = ("file", "tokenizer", "cache")
+    PATH_KEYS: ClassVar = ("file", "tokenizer", "cache")
 
     file: Annotated[str, "text file, gzipped or not; for `unit: bpe` also a pattern of several"]
     unit: Annotated[
@@ -327,8 +327,8 @@ def encode(text: str, labels: Sequence[str], source: str) -> array[int]:
     if foreign:
         raise foreign_character(text, foreign, source)
     # The places as code points, four bytes each: ten times as fast as a look-up a character.
-    places = text.translate({ord(label): i for i, label in enumerate(labels)})
-    return array("i", places.encode(f"utf-32-{sys.byteorder[0]}e", "surrogatepass"))
+    codes = text.translate({ord(label): i for i, label in enumerate(labels)})
+    return array("i", codes.encode(f"utf-32-{sys.byteorder[0]}e", "surrogatepass"))
 
 
 def foreign_character(text: str, foreign: Collection[str], source: str, line: int = 1) -> DataError:

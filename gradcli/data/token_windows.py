@@ -114,7 +114,7 @@ class TokenWindows:
 
     def batch(self, indices: Tensor) -> tuple[Tensor, Tensor]:
         """Inputs and targets, both int64 (B, context)."""
-        both = whole(gathered(self.rows, self._places(indices).reshape(-1), self.device))
+        both = whole(gathered(self.rows, self._positions(indices).reshape(-1), self.device))
         both = both.reshape(-1, self.context + 1)
         return both[:, :-1].contiguous(), both[:, 1:].contiguous()
 
@@ -124,11 +124,11 @@ class TokenWindows:
         windows = [piece.window for piece in self.pieces]
         origins = [piece.start - piece.window * self.stride for piece in self.pieces]
         numbers: list[int] = indices.reshape(-1).tolist()
-        places = (bisect_right(windows, number) - 1 for number in numbers)
-        starts = [n * self.stride + origins[at] for n, at in zip(numbers, places, strict=True)]
+        shards = (bisect_right(windows, number) - 1 for number in numbers)
+        starts = [n * self.stride + origins[at] for n, at in zip(numbers, shards, strict=True)]
         yield self.rows, starts, self.context + 1
 
-    def _places(self, indices: Tensor) -> Tensor:
+    def _positions(self, indices: Tensor) -> Tensor:
         """Where the tokens of these windows lie, (B, context + 1)."""
         steps = tensor_of(array("q", range(self.context + 1)), (1, self.context + 1))
         return self._starts(indices.reshape(-1, 1)) + steps
@@ -159,7 +159,7 @@ class TokenWindows:
 
     def look(self, indices: Tensor) -> None:
         """Raise if a window holds what is no token, with its file and place."""
-        for first, *_ in self._places(indices).tolist():
+        for first, *_ in self._positions(indices).tolist():
             self._read_checked(first, first + self.context + 1)
 
     def look_at_all(self) -> None:

@@ -33,7 +33,7 @@ VOCAB_LIMIT = 1 << 20
 class TokenSource:
     """Token numbers in one or several files, mapped in place and cut into windows."""
 
-    PLACES: ClassVar = ("file", "val_file")
+    PATH_KEYS: ClassVar = ("file", "val_file")
 
     file: Annotated[str, "file of tokens, or a pattern of several: shards/train-*.bin"]
     type: Annotated[
@@ -185,13 +185,13 @@ class TokenSource:
 
         check = Below(self.header, self._width, self._kinds, "token", little=True)
         question = None if self._kinds == 1 << 8 * self._width else check
-        rows, readings, places = {}, dict[str, PendingHash](), dict[str, str]()
+        rows, readings, files = {}, dict[str, PendingHash](), dict[str, str]()
         for begins, paths in self._files().items():
             identities = self._identities(paths)
             rows[begins] = self._mapped(identities)
             for number, (path, identity) in enumerate(identities):
                 role = begins if len(paths) == 1 else f"{begins}[{number}]"
-                readings[role], places[role] = FileReading(path, identity, question), str(path)
+                readings[role], files[role] = FileReading(path, identity, question), str(path)
         splits = self._splits(rows)
         begin([reading for reading in readings.values() if isinstance(reading, FileReading)])
         return LoadedData(
@@ -199,7 +199,7 @@ class TokenSource:
             facts=DataFacts.of(self.facts()),
             splits=dict(splits),
             sha256=gathered(readings),
-            files=places,
+            files=files,
         )
 
     def _identities(self, paths: Sequence[Path]) -> list[tuple[Path, FileIdentity]]:

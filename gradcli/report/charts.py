@@ -163,14 +163,14 @@ def _chart(
 def _rows(columns: list[Curve]) -> list[list[str]]:
     """Steps with the value of each curve there; of long ones some, extremes among them."""
     by_step: dict[int, dict[int, float]] = {}
-    for place, curve in enumerate(columns):
+    for index, curve in enumerate(columns):
         few = extremes(curve.points(BETWEEN), ROWS)
         for step, value in zip(few.steps, few.values, strict=True):
-            by_step.setdefault(step, {})[place] = value
+            by_step.setdefault(step, {})[index] = value
     return [
         [
             count(step),
-            *(figure(by_step[step].get(place, "")) for place in range(len(columns))),
+            *(figure(by_step[step].get(index, "")) for index in range(len(columns))),
         ]
         for step in sorted(by_step)
     ]

@@ -76,9 +76,9 @@ class Classes:
 def class_name(evaluation: Mapping[str, Any], number: object) -> str:
     """The name of a class by its number, or the number where the data has no names."""
     names = items(evaluation.get("classes"))
-    place = whole(number)
-    if place is not None and place < len(names):
-        return text(names[place])[:80]
+    index = whole(number)
+    if index is not None and index < len(names):
+        return text(names[index])[:80]
     return text(number)[:80]
 
 
@@ -115,28 +115,28 @@ def _matrix(value: object) -> list[list[int]]:
 def _cells(matrix: list[list[int]], names: Sequence[str]) -> list[tuple[str, list[Cell]]]:
     """Shade each cell by the root of its share, so that few mistakes can be seen too."""
     table = []
-    for place, row in enumerate(matrix):
+    for index, row in enumerate(matrix):
         total = sum(row) or 1
         cells = [
             Cell(
                 f"{value:,}" if value else "",
                 math.ceil(LEVELS * (value / total) ** 0.4) if value else 0,
-                place == at,
+                index == at,
             )
             for at, value in enumerate(row)
         ]
-        table.append((names[place], cells))
+        table.append((names[index], cells))
     return table
 
 
 def _rows(matrix: list[list[int]], names: Sequence[str]) -> list[ClassRow]:
     rows = []
-    for place, row in enumerate(matrix):
-        samples, guesses = sum(row), sum(counts[place] for counts in matrix)
-        right = row[place]
+    for index, row in enumerate(matrix):
+        samples, guesses = sum(row), sum(counts[index] for counts in matrix)
+        right = row[index]
         rows.append(
             ClassRow(
-                names[place],
+                names[index],
                 samples,
                 right / guesses if guesses else None,
                 right / samples if samples else None,
@@ -147,15 +147,15 @@ def _rows(matrix: list[list[int]], names: Sequence[str]) -> list[ClassRow]:
 
 def _pairs(matrix: list[list[int]], names: Sequence[str]) -> list[ConfusedPair]:
     wrong = [
-        (number, place, at)
-        for place, row in enumerate(matrix)
+        (number, index, at)
+        for index, row in enumerate(matrix)
         for at, number in enumerate(row)
-        if number and at != place
+        if number and at != index
     ]
     wrong.sort(key=lambda entry: (-entry[0], entry[1], entry[2]))
     return [
-        ConfusedPair(names[place], names[at], number, percent(number / sum(matrix[place])))
-        for number, place, at in wrong[:PAIRS]
+        ConfusedPair(names[index], names[at], number, percent(number / sum(matrix[index])))
+        for number, index, at in wrong[:PAIRS]
     ]
 
 

@@ -88,12 +88,12 @@ class RunConfig:
         return ComparedValue(value, words if isinstance(words, str) else "")
 
     @property
-    def places(self) -> frozenset[str]:
+    def path_keys(self) -> frozenset[str]:
         """The keys that say where data lies: what the files hold is compared instead."""
         data = self.values.get("data")
         name = data.get("name") if isinstance(data, Mapping) else None
         kind = DATASETS.get(name) if isinstance(name, str) else None
-        keys = getattr(kind, "PLACES", ())
+        keys = getattr(kind, "PATH_KEYS", ())
         return frozenset(f"data.{key}" for key in keys) if isinstance(keys, tuple) else frozenset()
 
 
@@ -106,7 +106,7 @@ def differences(base: RunConfig, candidate: RunConfig, same_data: bool) -> list[
 
     With `same_data`, the place of the data does not matter.
     """
-    harmless = HARMLESS | (base.places & candidate.places if same_data else frozenset())
+    harmless = HARMLESS | (base.path_keys & candidate.path_keys if same_data else frozenset())
     result = []
     for ours, theirs in _pairs(ConfigLeaf("", base.values), ConfigLeaf("", candidate.values)):
         key = (ours or theirs or _NOTHING).key

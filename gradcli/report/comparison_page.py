@@ -29,16 +29,16 @@ WHOLE = ("steps", "parameters", "samples_per_second", "memory_learning", "memory
 
 
 class Line(NamedTuple):
-    """The curve of one run; `place` is that of the run."""
+    """The curve of one run; `index` is that of the run."""
 
-    place: int
+    index: int
     label: str
     points: Points
 
     @property
     def hue(self) -> str:
         """The name of its colour."""
-        return f"run-{self.place % HUES}"
+        return f"run-{self.index % HUES}"
 
     @property
     def last(self) -> str:
@@ -51,7 +51,7 @@ class Line(NamedTuple):
             "label": self.label,
             "look": look,
             "hue": f"--{self.hue}",
-            "dash": [7, 4] if self.place >= HUES else [],
+            "dash": [7, 4] if self.index >= HUES else [],
             "x": self.points.steps,
             "y": [float(f"{value:.5g}") for value in self.points.values],
         }
@@ -151,13 +151,13 @@ def _overlays(labels: Sequence[str], runs: Sequence[LogCurves]) -> list[Overlay]
 def _overlay(
     key: str, event: str, labels: Sequence[str], curves: Sequence[Curve | None], most: int
 ) -> Overlay | None:
-    present = [(place, curve) for place, curve in enumerate(curves) if curve is not None]
+    present = [(index, curve) for index, curve in enumerate(curves) if curve is not None]
     if not present:
         return None
     smooth = key != "lr" and event == "step" and any(curve.count >= NOISY for _, curve in present)
     lines = [
-        Line(place, labels[place], curve.smooth() if smooth else curve.points(most))
-        for place, curve in present
+        Line(index, labels[index], curve.smooth() if smooth else curve.points(most))
+        for index, curve in present
     ]
     values = [value for line in lines for value in line.points.values]
     positive = min(values) > 0
@@ -177,11 +177,11 @@ def _overlay(
 def _rows(curves: Sequence[Curve]) -> list[list[str]]:
     """Steps with the value of each run there, as logged; of long curves some."""
     by_step: dict[int, dict[int, float]] = {}
-    for place, curve in enumerate(curves):
+    for index, curve in enumerate(curves):
         few = extremes(curve.points(BETWEEN), ROWS)
         for step, value in zip(few.steps, few.values, strict=True):
-            by_step.setdefault(step, {})[place] = value
+            by_step.setdefault(step, {})[index] = value
     return [
-        [count(step), *(figure(by_step[step].get(place, "")) for place in range(len(curves)))]
+        [count(step), *(figure(by_step[step].get(index, "")) for index in range(len(curves)))]
         for step in sorted(by_step)
     ]

@@ -185,10 +185,10 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """The page at /, its events at /events, nothing elsewhere."""
-        place, _, query = self.path.partition("?")
-        if place == "/":
+        path, _, query = self.path.partition("?")
+        if path == "/":
             self._send_page()
-        elif place == "/events":
+        elif path == "/events":
             self._send_events(query)
         else:
             self.send_error(HTTPStatus.NOT_FOUND)

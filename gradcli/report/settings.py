@@ -23,7 +23,7 @@ class Setting(NamedTuple):
     key: str
     words: str
     origin: str
-    place: str
+    location: str
 
     @property
     def short(self) -> str:
@@ -33,9 +33,9 @@ class Setting(NamedTuple):
     @property
     def source(self) -> str:
         """Where the value comes from, in few letters: a file's line without its folders."""
-        if self.origin in ("file", "extends") and self.place:
-            return self.place.rpartition("/")[2]
-        return self.place or self.origin
+        if self.origin in ("file", "extends") and self.location:
+            return self.location.rpartition("/")[2]
+        return self.location or self.origin
 
 
 @dataclass(frozen=True)
@@ -83,8 +83,8 @@ def _leaves(value: object, key: str = "") -> Iterator[Setting]:
         for name, inner in value.items():
             yield from _leaves(inner, f"{key}.{name}" if key else str(name))
     elif isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
-        for place, inner in enumerate(value):
-            yield from _leaves(inner, f"{key}.{place}")
+        for index, inner in enumerate(value):
+            yield from _leaves(inner, f"{key}.{index}")
     else:
         yield Setting(text(key), _words(value), "", "")
 

@@ -78,8 +78,8 @@ def extremes(points: Points, most: int) -> Points:
         if part:
             picks |= {begin + part.index(min(part)), begin + part.index(max(part))}
         begin = end
-    places = sorted(picks)
-    return Points([steps[at] for at in places], [values[at] for at in places])
+    indices = sorted(picks)
+    return Points([steps[at] for at in indices], [values[at] for at in indices])
 
 
 class _Means:

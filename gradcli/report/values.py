@@ -86,9 +86,9 @@ def _scatter(name: str, pairs: Sequence[tuple[float, float]]) -> Scatter:
     frame = Frame(span, span)
     every = -(-len(pairs) // MOST)
     far = sorted(range(len(pairs)), key=lambda at: -abs(off[at]))[:60]
-    places = sorted({*range(0, len(pairs), every), *far})
+    indices = sorted({*range(0, len(pairs), every), *far})
     path = "".join(
-        f"M{frame.across(pairs[at][0]):.1f} {frame.down(pairs[at][1]):.1f}h0" for at in places
+        f"M{frame.across(pairs[at][0]):.1f} {frame.down(pairs[at][1]):.1f}h0" for at in indices
     )
     ends = (frame.across(span[0]), frame.down(span[0]), frame.across(span[1]), frame.down(span[1]))
     bars_frame, bars = _bars(off)

@@ -17,7 +17,7 @@ from gradcli.engine.device.gpu import opened
 from gradcli.engine.device.kernels import BUILD
 from gradcli.engine.distributed.group import other_rank
 from gradcli.errors import ConfigError, DataError, DeviceError, GradcliError, say_once
-from gradcli.train.compare import places_of
+from gradcli.train.compare import path_keys_of
 from gradcli.wording import quantity, verb
 
 if TYPE_CHECKING:
@@ -234,12 +234,12 @@ def _other_device(group: Group, rank: int, theirs: str, first: str, cure: str) -
 
 def _flat(job: Job, values: Mapping[str, object], prefix: str = "") -> Iterable[tuple[str, object]]:
     """Each value of a config with its path; leaves out where the data lies."""
-    places = places_of(job)
+    path_keys = path_keys_of(job)
     for key, value in values.items():
         path = f"{prefix}{key}"
         if isinstance(value, Mapping) and value:
             yield from _flat(job, value, f"{path}.")
-        elif path not in places:
+        elif path not in path_keys:
             yield path, value
 
 

@@ -44,16 +44,16 @@ class Balanced:
         which = scaled.floor().clamp(max=classes - 1)
         number = which.to(engine.int64)
         counts = engine.index_select(self._counts, 0, number)
-        place = engine.minimum(((scaled - which) * counts).floor(), counts - 1)
+        offset = engine.minimum(((scaled - which) * counts).floor(), counts - 1)
         starts = engine.index_select(self._starts, 0, number)
-        return engine.index_select(self._by_class, 0, starts + place.to(engine.int64))
+        return engine.index_select(self._by_class, 0, starts + offset.to(engine.int64))
 
     def order(self, seed: int, epoch: int, samples: int) -> Tensor:
         """The drawings of an epoch: a pure function of seed and epoch."""
         generator = engine.Generator(seed, purpose=PURPOSE, step=epoch)
         drawings = self.samples(engine.rand(samples, generator=generator, dtype=engine.float64))
-        in_order, places = engine.sort(drawings, stable=True)
+        in_order, indices = engine.sort(drawings, stable=True)
         counts = engine.bincount(drawings, minlength=samples)
         first = engine.index_select(counts.cumsum(dim=0) - counts, 0, in_order)
         before = engine.arange(samples) - first
-        return drawings + engine.index_select(before, 0, engine.sort(places)[1]) * samples
+        return drawings + engine.index_select(before, 0, engine.sort(indices)[1]) * samples

@@ -149,7 +149,7 @@ class CloseLook:
     def _note_worst(self, first: int, losses: list[float]) -> None:
         least = self._worst[-1][0] if len(self._worst) == WORST else UNJUDGED
         worse = [(loss, -i) for i, loss in enumerate(losses, first) if not loss <= least]
-        sure = [(math.inf if loss != loss else loss, place) for loss, place in worse]
+        sure = [(math.inf if loss != loss else loss, index) for loss, index in worse]
         self._worst = heapq.nlargest(WORST, [*self._worst, *sure])
 
     def _count(self, labels: Tensor, guesses: Tensor, losses: Tensor) -> None:
@@ -163,9 +163,9 @@ class CloseLook:
         begin, end = (bisect.bisect_left(self._index, at) for at in (first, first + count))
         if begin == end or "outputs" not in rows:
             return
-        places = engine.tensor([i - first for i in self._index[begin:end]], dtype=engine.int64)
-        self._outputs.append(engine.index_select(rows["outputs"], 0, places))
-        self._targets.append(engine.index_select(rows["targets"], 0, places))
+        indices = engine.tensor([i - first for i in self._index[begin:end]], dtype=engine.int64)
+        self._outputs.append(engine.index_select(rows["outputs"], 0, indices))
+        self._targets.append(engine.index_select(rows["targets"], 0, indices))
 
     def finish(self) -> Sight:
         """All that was collected, and the worst samples computed by themselves.
@@ -178,7 +178,7 @@ class CloseLook:
             sight.outputs, sight.targets = engine.cat(self._outputs), engine.cat(self._targets)
         if self._confusion is not None:
             sight.confusion = self._confusion.reshape(self._classes, self._classes)
-        sight.worst = [(-place, loss) for loss, place in self._worst]
+        sight.worst = [(-index, loss) for loss, index in self._worst]
         if sight.worst:
             indices = engine.tensor([index for index, _ in sight.worst], dtype=engine.int64)
             with engine.no_grad():

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
-from gradcli.data.dataset import places
+from gradcli.data.dataset import path_keys
 from gradcli.data.files import path_text
 from gradcli.errors import CheckpointError
 from gradcli.train.changeable import marks
@@ -26,33 +26,33 @@ FREE = frozenset(path for path, mark in marks(TrainSettings, "train.") if not ma
 OUTSIDE = ("name", "expect", "gradcli")
 
 
-def places_of(job: Job) -> frozenset[str]:
+def path_keys_of(job: Job) -> frozenset[str]:
     """The keys of a job's config that say where data lies; its contents are compared instead."""
-    return frozenset({"pretrained.from", *place_keys(job.dataset.source)})
+    return frozenset({"pretrained.from", *data_path_keys(job.dataset.source)})
 
 
-def place_keys(source: Source) -> frozenset[str]:
+def data_path_keys(source: Source) -> frozenset[str]:
     """The keys that say where a source lies, such as data.path."""
-    return frozenset(f"data.{key}" for key in places(source))
+    return frozenset(f"data.{key}" for key in path_keys(source))
 
 
 def flat(
-    values: Mapping[str, object], places: Set[str] = frozenset(), prefix: str = ""
+    values: Mapping[str, object], excluded: Set[str] = frozenset(), prefix: str = ""
 ) -> Iterator[tuple[str, Any]]:
     """`train.batch` and its value, for every value that fixes what the training computes."""
     for key, value in values.items():
         path = f"{prefix}{key}"
-        if path in FREE or path in OUTSIDE or path in places:
+        if path in FREE or path in OUTSIDE or path in excluded:
             continue
         if isinstance(value, Mapping):
-            yield from flat(value, places, f"{path}.")
+            yield from flat(value, excluded, f"{path}.")
         else:
             yield path, value
 
 
-def config_sha256(resolved: Mapping[str, object], places: Set[str] = frozenset()) -> str:
+def config_sha256(resolved: Mapping[str, object], excluded: Set[str] = frozenset()) -> str:
     """One hash for all configs that compute the same steps."""
-    text = json.dumps(dict(flat(resolved, places)), sort_keys=True, allow_nan=False)
+    text = json.dumps(dict(flat(resolved, excluded)), sort_keys=True, allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -82,7 +82,7 @@ def check_same(
         if theirs != ours
     ]
     # A key that the run's own config lacks had its default there too.
-    keys = places_of(job)
+    keys = path_keys_of(job)
     same = [
         config_sha256(config, keys) for config in (job.resolved, with_forks(job.explicit, forks))
     ]

@@ -51,12 +51,12 @@ class Explanation:
 def explain(job: Job, step: TrainingStep, failure: NonfiniteStep) -> Explanation:
     """The error that names where a step went wrong; its buffers must be restored before."""
     data, weights = _batch(step, failure), _weights(job)
-    place = _place(job, step, failure, data or weights)
+    cause = _find_cause(job, step, failure, data or weights)
     before = [f"{norm:.3g} at step {number}" for number, norm in step.norms.items()]
     notes = [f"gradient norms before: {', '.join(before)}"] if before else []
-    in_data, in_weights = (bool(text) and place.startswith(text) for text in (data, weights))
+    in_data, in_weights = (bool(text) and cause.startswith(text) for text in (data, weights))
     notes += ["nothing of this step was applied", *_cures(job, in_data)]
-    error = NumericsError(f"{_what(failure)}; {place}", notes=tuple(notes))
+    error = NumericsError(f"{_what(failure)}; {cause}", notes=tuple(notes))
     return Explanation(error, in_data, in_weights)
 
 
@@ -81,7 +81,7 @@ def _what(failure: NonfiniteStep) -> str:
     return f"the gradient norm of step {failure.step} is {norm}, with a loss of {loss:.4g}"
 
 
-def _place(job: Job, step: TrainingStep, failure: NonfiniteStep, before: str) -> str:
+def _find_cause(job: Job, step: TrainingStep, failure: NonfiniteStep, before: str) -> str:
     """The call in which it began, or what was not finite before the step."""
     origins = _InModel()
     with _telling_layers(job.model, origins), observing.by(origins):

@@ -51,7 +51,7 @@ def facts_of(value: object, source: str) -> DataFacts:
         raise _unusable(source, (), "it is nested too deep") from None
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        raise _unusable(source, _place(value, first), _sentence(first)) from None
+        raise _unusable(source, _key_path(value, first), _sentence(first)) from None
     for field, expected in facts.problems():
         raise misfit(source, facts, field, expected)
     return facts
@@ -62,7 +62,7 @@ def misfit(source: str, facts: DataFacts, field: str, expected: str) -> Checkpoi
     return _unusable(source, (field,), f"{expected}, found {format_value(getattr(facts, field))}")
 
 
-def _place(value: Any, mistake: Mapping[str, Any]) -> Iterator[str]:
+def _key_path(value: Any, mistake: Mapping[str, Any]) -> Iterator[str]:
     """The keys that lead to a value, without the names of types that pydantic tried there."""
     for step in mistake["loc"]:
         if isinstance(value, Mapping) and (step in value or mistake["type"] == "missing"):

@@ -31,8 +31,8 @@ class LargeOrder:
             for i in range(ROUNDS)
         ]
 
-    def __getitem__(self, places: slice) -> Tensor:
-        first, last, _ = places.indices(self._samples)
+    def __getitem__(self, positions: slice) -> Tensor:
+        first, last, _ = positions.indices(self._samples)
         numbers = self._mix(engine.arange(first, last, dtype=engine.int64))
         while (outside := numbers.ge(self._samples)).device != "meta" and outside.any().item():
             numbers = engine.where(outside, self._mix(numbers), numbers)

@@ -75,7 +75,7 @@ class Trainer:
         self._data = DataWatch(job.dataset.sha256, directory, group)
         self._pages = Pages(self.split, job.settings, self.per_epoch)
         if group.size > 1:
-            group.note, group.where = reporter.note, self._place
+            group.note, group.where = reporter.note, self._current_steps
         settings = job.settings
         self._ranks = Ranks(group, signals, settings.checkpoint_minutes, settings.reduce)
         self._measuring = Measuring(job, self._step.average, self._ranks.look)
@@ -147,7 +147,7 @@ class Trainer:
         if progress.error is not None:
             self._handle_error(indices[progress.count], progress)
 
-    def _place(self) -> str:
+    def _current_steps(self) -> str:
         """The current steps, for the error on a rank that does not answer."""
         first, last = self.meta.step + 1, self._under_way
         return f"steps {first:,} to {last:,}" if first < last else f"step {first:,}"

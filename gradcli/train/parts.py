@@ -155,16 +155,16 @@ class _Buffer:
         self.sum = Sum(parts, length, how=how, group=group, device=device, gpus=gpus)
         fill(self.sum.source.array, 0)
         rows = range(len(self.sum.nodes))
-        self._rows = [self._places(self.sum.source.array, row * length) for row in rows]
-        self._out = self._places(self.sum.out.array, 0)
+        self._rows = [self._views(self.sum.source.array, row * length) for row in rows]
+        self._out = self._views(self.sum.out.array, 0)
 
-    def _places(self, memory: Array, offset: int) -> list[Array]:
+    def _views(self, memory: Array, offset: int) -> list[Array]:
         """The tensors that make up a row."""
-        places = []
+        views = []
         for sizes in self._shapes:
-            places.append(memory.view(sizes, shape.contiguous_strides(sizes), offset))
+            views.append(memory.view(sizes, shape.contiguous_strides(sizes), offset))
             offset += shape.numel(sizes)
-        return places
+        return views
 
     def _behind(self, row: list[Array]) -> list[list[Array]]:
         """The places of each part: its loss, then a mean and a variance for each layer."""
@@ -175,27 +175,27 @@ class _Buffer:
         self, row: int, first: int, grads: Iterable[Array | None], results: list[PartResult]
     ) -> None:
         """Write the summed gradients of the parts from `first` on, and their results."""
-        places = self._rows[row]
-        for place, grad in zip(places, grads, strict=False):
+        views = self._rows[row]
+        for view, grad in zip(views, grads, strict=False):
             if grad is None:
-                fill(place, 0)
+                fill(view, 0)
             else:
-                copy_into(place, grad)
+                copy_into(view, grad)
         for part, result in enumerate(results, first):
             norms = tuple(note.layer for note in result.statistics)
             assert norms == self._outline.norms, "all parts call the same layers"
             values = [result.loss, *chain(*((note.mean, note.var) for note in result.statistics))]
-            for place, value in zip(self._behind(places)[part], values, strict=True):
-                copy_into(place, value.array)
+            for view, value in zip(self._behind(views)[part], values, strict=True):
+                copy_into(view, value.array)
 
     def read(self) -> list[PartResult]:
         """Set the parameters' gradients to views of the sum; returns all parts' results."""
         recorder = recording.current()
-        for parameter, place in zip(self._outline.parameters, self._out, strict=False):
-            parameter.grad = Tensor(place)
+        for parameter, view in zip(self._outline.parameters, self._out, strict=False):
+            parameter.grad = Tensor(view)
             if recorder is not None and parameter.leaf is not None:
                 recorder.arrived(parameter.leaf)  # its address, even if this rank computed no part
         return [
             PartResult(loss, list(map(BatchStatistics, self._outline.norms, rest[::2], rest[1::2])))
-            for loss, *rest in (map(Tensor, places) for places in self._behind(self._out))
+            for loss, *rest in (map(Tensor, views) for views in self._behind(self._out))
         ]

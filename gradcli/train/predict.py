@@ -54,8 +54,8 @@ class Predictor:
             names = zip(unseen.indices, unseen.names, strict=True)
             predictions = self.predictions(unseen.inputs, top, str(file), unseen.indices)
             for (index, name), answer in zip(names, predictions, strict=True):
-                place = {"file": as_text(file), "index": index, "name": as_text(name)}
-                yield place | answer
+                sample = {"file": as_text(file), "index": index, "name": as_text(name)}
+                yield sample | answer
 
     def predictions(
         self, inputs: Tensor | LaterInputs, top: int, source: str, indices: Sequence[int]

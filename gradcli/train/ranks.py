@@ -171,8 +171,8 @@ class Ranks:
         if not any(differs):
             return
         rank = differs.index(True)
-        places = range(0, len(most), DIGEST)
-        first = next(i for i in places if gathered[rank][i : i + DIGEST] != most[i : i + DIGEST])
+        offsets = range(0, len(most), DIGEST)
+        first = next(i for i in offsets if gathered[rank][i : i + DIGEST] != most[i : i + DIGEST])
         raise say_once(
             NumericsError(
                 f"the weights of step {step} are not the same on all ranks: "

@@ -82,7 +82,7 @@ def _keep_begins(
 ) -> None:
     """Add to `reasons` the runs from which staying runs began, directly or not."""
     names = by_name(runs)
-    places = {(run.name, run.path.name): run for run in runs}
+    by_folder = {(run.name, run.path.name): run for run in runs}
     visited: set[Path] = set()
     while True:
         going = {run.path for run in old} - reasons.keys()
@@ -91,8 +91,8 @@ def _keep_begins(
             return
         for run in staying:
             visited.add(run.path)
-            for place in _begins(run.path, names):
-                begin = places.get(place)
+            for key in _begins(run.path, names):
+                begin = by_folder.get(key)
                 if begin is not None and begin.path in going:
                     reasons.setdefault(begin.path, f"{run.path} began with its weights")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from gradcli.data.facts import data_facts
 from gradcli.data.hashes import so_far
 from gradcli.train.checkpoint import CheckpointMeta
-from gradcli.train.compare import config_sha256, places_of
+from gradcli.train.compare import config_sha256, path_keys_of
 from gradcli.train.origin import origin_of
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def meta_of(job: Job) -> CheckpointMeta:
         epoch=0,
         seed=job.settings.seed,
         optimizer=job.optimizer_name,
-        config_sha256=config_sha256(job.resolved, places_of(job)),
+        config_sha256=config_sha256(job.resolved, path_keys_of(job)),
         config=job.resolved,
         data=so_far(job.dataset.sha256),
         facts=data_facts(job.dataset.facts, job.dataset.state),

@@ -136,9 +136,9 @@ class Speller:
 
     def _emit(self, text: str) -> str:
         self._buffer += text
-        places = [place for stop in self._stops if (place := self._buffer.find(stop)) >= 0]
-        self.at_end = bool(places)
-        safe = min(places) if places else len(self._buffer) - self._undecided()
+        positions = [position for stop in self._stops if (position := self._buffer.find(stop)) >= 0]
+        self.at_end = bool(positions)
+        safe = min(positions) if positions else len(self._buffer) - self._undecided()
         piece, self._buffer = self._buffer[:safe], self._buffer[safe:]
         return piece
 

@@ -112,14 +112,14 @@ def _check(values: object, what: str, kind: type) -> None:
             )
         if name == METADATA or not is_utf8(name):
             raise OptionError(f"save_tensors: nothing in {what} can be called '{path_text(name)}'")
-        place = f"{what}['{path_text(name)}']"
+        location = f"{what}['{path_text(name)}']"
         if not isinstance(value, kind):
             raise OptionTypeError(
-                f"save_tensors: {place} must be {kind.__name__}, got {type(value).__name__}; "
+                f"save_tensors: {location} must be {kind.__name__}, got {type(value).__name__}; "
                 + _cure(kind, value)
             )
         if isinstance(value, str) and not is_utf8(value):
-            raise OptionError(f"save_tensors: {place} holds half a surrogate pair")
+            raise OptionError(f"save_tensors: {location} holds half a surrogate pair")
 
 
 def _cure(kind: type, value: object) -> str:

@@ -45,7 +45,7 @@ class Measured:
     file: str
     cache: str | None = None
 
-    PLACES = ("file", "cache")
+    PATH_KEYS = ("file", "cache")
 
     def locate(self, root: Path) -> Measured:
         cache = None if self.cache is None else str((root / self.cache).absolute())

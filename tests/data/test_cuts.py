@@ -29,7 +29,7 @@ def test_each_class_has_its_share_and_the_sizes_stay(seed: int) -> None:
     assert found.parts == parts
     assert len(set(found.order.tolist())) == found.order.shape[0]
     for name, part in parts.items():
-        own = [labels[at] for at in found.places(name).tolist()]
+        own = [labels[at] for at in found.indices(name).tolist()]
         for label in range(classes):
             share = labels.count(label) * len(part) / count
             assert abs(own.count(label) - share) < 2
@@ -41,7 +41,7 @@ def test_samples_of_a_part_stay_in_their_order() -> None:
     labels = engine.tensor([at % 3 for at in range(60)])
     found = stratified(cut({"train": "50%", "val": "50%"}, 60), order, labels, "abc")
     for name in found.parts:
-        places = [place[sample] for sample in found.places(name).tolist()]
+        places = [place[sample] for sample in found.indices(name).tolist()]
         assert places == sorted(places)
 
 
@@ -64,7 +64,7 @@ def test_a_group_lies_in_one_part(seed: int) -> None:
     found = grouped(
         parts, order_of(len(numbers)), engine.tensor(numbers), groups, seed, "visits.csv"
     )
-    inside = [{numbers[at] for at in found.places(name).tolist()} for name in parts]
+    inside = [{numbers[at] for at in found.indices(name).tolist()} for name in parts]
     assert sum(map(len, inside)) == len(set[int]().union(*inside)) == groups
     assert all(inside)
     assert sorted(found.order.tolist()) == list(range(len(numbers)))
@@ -80,7 +80,7 @@ def test_another_seed_sends_other_groups() -> None:
     parts = cut({"train": "50%", "val": "50%"}, 40)
     numbers = engine.arange(40) // 4
     trained = [
-        sorted(grouped(parts, engine.arange(40), numbers, 10, seed, "a").places("train").tolist())
+        sorted(grouped(parts, engine.arange(40), numbers, 10, seed, "a").indices("train").tolist())
         for seed in (1, 1, 2)
     ]
     assert trained[0] == trained[1] != trained[2]

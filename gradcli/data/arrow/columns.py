@@ -49,7 +49,7 @@ class _Coder:
 
     def __init__(self) -> None:
         self.table: list[str] = []
-        self._places: dict[str, int] = {}
+        self._indices: dict[str, int] = {}
 
     def words(self, cells: Any) -> Words:
         """The words of some more cells; a gap is the word ""."""
@@ -59,11 +59,11 @@ class _Coder:
             cells = pa.array(texts_of(cells), pa.string()).dictionary_encode()
         codes = cells.indices.unique().to_pylist()  # in order of appearance
         words = texts_of(cells.dictionary)
-        places, there = self._places, [0] * len(words)
+        indices, there = self._indices, [0] * len(words)
         for code in codes:
-            there[code] = places.setdefault(words[code], len(places))
-        if len(places) > len(self.table):
-            self.table = list(places)
+            there[code] = indices.setdefault(words[code], len(indices))
+        if len(indices) > len(self.table):
+            self.table = list(indices)
         return Words(array_of("i", pa.array(there, pa.int32()).take(cells.indices)), self.table)
 
 

@@ -74,7 +74,7 @@ def _behind(count: int, blocks: Iterator[TableBlock]) -> Iterator[TableBlock]:
 def _without(count: int, block: TableBlock) -> TableBlock:
     numbers = {}
     for name, column in block.numbers.items():
-        odd = {place - count: cell for place, cell in column.odd.items() if place >= count}
+        odd = {index - count: cell for index, cell in column.odd.items() if index >= count}
         numbers[name] = Numbers(column.values[count:], odd)
     words = {
         name: Words(column.codes[count:], column.table) for name, column in block.words.items()
@@ -87,8 +87,8 @@ class _Columns:
 
     def __init__(self, header: Sequence[str], roles: Mapping[str, Role], delimiter: str) -> None:
         self._delimiter = delimiter
-        self._names = [str(place) for place in range(len(header))]
-        self._places = {name: str(header.index(name)) for name in roles}
+        self._names = [str(index) for index in range(len(header))]
+        self._column_ids = {name: str(header.index(name)) for name in roles}
         self._open = OpenColumns(roles)
         # Columns of numbers in which a cell was none for Arrow: what it is their text tells.
         self._as_text: set[str] = set()
@@ -118,14 +118,14 @@ class _Columns:
             try:
                 columns = self._parsed(rows, types)
             except _NoNumberError as error:
-                failed = {n for n in self._open.numeric if self._places[n] == error.place}
+                failed = {n for n in self._open.numeric if self._column_ids[n] == error.column}
                 if failed <= self._as_text:
                     raise OddError from None
                 self._as_text |= failed
                 continue
             floats, large = {}, set()
             for name in [name for name, kind in types.items() if kind == pa.float64()]:
-                numbers = floats_in(columns.column(self._places[name]))
+                numbers = floats_in(columns.column(self._column_ids[name]))
                 if numbers is None:
                     large.add(name)
                 else:
@@ -147,15 +147,15 @@ class _Columns:
         if gaps:  # Arrow says where a gap is, but not its text
             again = self._parsed(rows, dict.fromkeys(gaps, pa.string()))
             for name in gaps:
-                places = list(floats[name].odd)
-                cells = self._column(again, name).take(pa.array(places, pa.int64()))
-                odd = dict(zip(places, texts_of(cells), strict=True))
+                indices = list(floats[name].odd)
+                cells = self._column(again, name).take(pa.array(indices, pa.int64()))
+                odd = dict(zip(indices, texts_of(cells), strict=True))
                 numbers[name] = Numbers(floats[name].values, odd)
         return numbers
 
     def _column(self, columns: Any, name: str) -> Any:
         """A column in one piece."""
-        column = columns.column(self._places[name])
+        column = columns.column(self._column_ids[name])
         if pa.types.is_dictionary(column.type):
             column = column.unify_dictionaries()
         whole = column.combine_chunks(memory_pool=_POOL)
@@ -163,7 +163,7 @@ class _Columns:
 
     def _parsed(self, rows: bytes, types: Mapping[str, Any]) -> Any:
         """Columns of these types; an empty cell is a gap among numbers, and a word among words."""
-        kinds = {self._places[name]: kind for name, kind in types.items()}
+        kinds = {self._column_ids[name]: kind for name, kind in types.items()}
         read = csv.ReadOptions(column_names=self._names, block_size=_CHUNK)
         parse = csv.ParseOptions(
             delimiter=self._delimiter, ignore_empty_lines=False, newlines_in_values=b'"' in rows
@@ -185,7 +185,7 @@ class _Columns:
 
 
 class _NoNumberError(Exception):
-    """A cell of the column at `place` is no number for Arrow."""
+    """A cell of the column at `column` is no number for Arrow."""
 
-    def __init__(self, place: str) -> None:
-        self.place = place
+    def __init__(self, column: str) -> None:
+        self.column = column

@@ -103,10 +103,10 @@ class ArrowFileReader(WithoutHeaderRow):
 
     def _refuse(self, name: str, kind: Any) -> None:
         holds = next((holds for test, holds in _HOLDS if test(kind)), "values")
-        place = f"column {self.header.index(name) + 1} ({path_text(name)})"
+        column = f"column {self.header.index(name) + 1} ({path_text(name)})"
         raise DataError(
-            f"{self.source}: {place} holds {holds} ({path_text(str(kind))[:80]}); expected numbers "
-            "or words: leave the column out, or write it as such",
+            f"{self.source}: {column} holds {holds} ({path_text(str(kind))[:80]}); expected "
+            "numbers or words: leave the column out, or write it as such",
             code="E304",
         )
 
@@ -145,7 +145,7 @@ class _ArrowFile:
         self.schema = ipc.open_file(file).schema
 
     def batches(self, names: list[str]) -> Iterator[Any]:
-        places = [self.schema.names.index(name) for name in names]
-        file = ipc.open_file(self._file, options=ipc.IpcReadOptions(included_fields=places))
+        indices = [self.schema.names.index(name) for name in names]
+        file = ipc.open_file(self._file, options=ipc.IpcReadOptions(included_fields=indices))
         for number in range(file.num_record_batches):
             yield file.get_batch(number)

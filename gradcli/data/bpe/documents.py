@@ -48,23 +48,23 @@ def _of_lines(content: Iterator[str], key: str, source: str) -> Iterator[str]:
             yield _text_in(line, key, f"{source}:{number}")
 
 
-def _text_in(line: str, key: str, place: str) -> str:
+def _text_in(line: str, key: str, location: str) -> str:
     try:
         row = json.loads(line)
     except (ValueError, RecursionError) as error:
         why = str(error).partition(":")[0]
         what = f"expected a JSON object in each line: {why}"
-        raise DataError(f"{place}: {what}", code="E304") from None
+        raise DataError(f"{location}: {what}", code="E304") from None
     if not isinstance(row, dict) or key not in row:
         keys = join_words(map(path_text, row), 5) if isinstance(row, dict) else ""
         there = f"; its keys: {keys or 'none'}" if isinstance(row, dict) else ""
         what = f"expected an object with the key {key!r}{there}"
-        raise DataError(f"{place}: {what}", code="E304")
+        raise DataError(f"{location}: {what}", code="E304")
     text = row[key]
     if not isinstance(text, str):
         what = f"expected text under {key!r}, found {type(text).__name__}"
-        raise DataError(f"{place}: {what}", code="E304")
+        raise DataError(f"{location}: {what}", code="E304")
     if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
         what = "half of a surrogate pair, which is no character"
-        raise DataError(f"{place}: {what}", code="E304")
+        raise DataError(f"{location}: {what}", code="E304")
     return text

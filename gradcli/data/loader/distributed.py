@@ -42,7 +42,7 @@ class DistributedSampler(RandomOrderSampler):
     ) -> None:
         super().__init__(None if seed is None else Generator(seed, purpose="shuffle"))
         self.dataset = dataset
-        self.num_replicas, self.rank = _place("DistributedSampler", num_replicas, rank)
+        self.num_replicas, self.rank = _resolve_rank("DistributedSampler", num_replicas, rank)
         self.shuffle = shuffle
         self.drop_last = drop_last
 
@@ -102,7 +102,7 @@ class DistributedBatchSampler(Sampler["list[int]"]):
         self.batch_size = batch_size
         self.drop_last = drop_last
         self.batches = batches
-        self.num_replicas, self.rank = _place("DistributedBatchSampler", num_replicas, rank)
+        self.num_replicas, self.rank = _resolve_rank("DistributedBatchSampler", num_replicas, rank)
 
     @property
     def parts(self) -> int:
@@ -149,7 +149,7 @@ class DistributedBatchSampler(Sampler["list[int]"]):
                     yield batch
 
 
-def _place(what: str, size: int | None, rank: int | None) -> tuple[int, int]:
+def _resolve_rank(what: str, size: int | None, rank: int | None) -> tuple[int, int]:
     """How many ranks there are and which this is: those of the launcher where nothing is said."""
     size = distributed.size() if size is None else size
     rank = distributed.rank() if rank is None else rank

@@ -38,7 +38,7 @@ class Spanning(Protocol):
 
 
 @dataclass(frozen=True)
-class _Place:
+class _FileRegion:
     """Where a tensor lies in a mapped file, or in several joined ones."""
 
     view: mmap.mmap
@@ -59,7 +59,7 @@ class _Place:
 class AheadOfSteps:
     """Asks for the samples of steps to come; `begin` gives None where no sample is mapped."""
 
-    def __init__(self, split: Spanning, mapped: dict[int, _Place], sample: int) -> None:
+    def __init__(self, split: Spanning, mapped: dict[int, _FileRegion], sample: int) -> None:
         self._split = split
         self._mapped = mapped
         self._sample = sample  # bytes of one
@@ -75,16 +75,16 @@ class AheadOfSteps:
         if not isinstance(split, Spanning):
             return None
         tensors = {id(tensor): (tensor, rows) for tensor, _, rows in split.spans(first)}
-        places = {number: _find_place(tensor) for number, (tensor, _) in tensors.items()}
-        mapped = {number: place for number, place in places.items() if place is not None}
+        regions = {number: _find_region(tensor) for number, (tensor, _) in tensors.items()}
+        mapped = {number: region for number, region in regions.items() if region is not None}
         if not mapped:
             return None
-        total = sum(tensors[i][0].shape[0] * place.row for i, place in mapped.items())
+        total = sum(tensors[i][0].shape[0] * region.row for i, region in mapped.items())
         if total > (free_memory() or 0) // 2:  # smaller data is read faster in larger pieces
-            for number, place in mapped.items():
+            for number, region in mapped.items():
                 with contextlib.suppress(OSError):
-                    place.expect_single_rows(tensors[number][0].shape[0])
-        sample = sum(place.row * tensors[number][1] for number, place in mapped.items())
+                    region.expect_single_rows(tensors[number][0].shape[0])
+        sample = sum(region.row * tensors[number][1] for number, region in mapped.items())
         return cls(split, mapped, sample)
 
     def steps(self, batch: int) -> int:
@@ -121,12 +121,12 @@ class AheadOfSteps:
         while self._mapped and (spans := self._spans.get()) is not None:
             for tensor, firsts, rows in spans:
                 for begin in range(0, len(firsts), SOME):
-                    place = self._mapped.get(id(tensor))  # None after `close`
-                    if place is not None:
-                        place.ask(firsts[begin : begin + SOME], rows)
+                    region = self._mapped.get(id(tensor))  # None after `close`
+                    if region is not None:
+                        region.ask(firsts[begin : begin + SOME], rows)
 
 
-def _find_place(tensor: Tensor) -> _Place | None:
+def _find_region(tensor: Tensor) -> _FileRegion | None:
     """The place of a tensor in a mapped file; None if it is not in one."""
     array = tensor.array
     if tensor.device != "cpu" or not array.is_contiguous():
@@ -136,7 +136,7 @@ def _find_place(tensor: Tensor) -> _Place | None:
     for mapping in mappings():
         start = begin - mapping.address + mapping.start
         if 0 <= start < len(mapping.view):
-            return _Place(mapping.view, begin, start, row)
+            return _FileRegion(mapping.view, begin, start, row)
     return None
 
 

@@ -118,13 +118,15 @@ _mappings: dict[int, tuple[weakref.ref[MappedMemory], int, Sequence[FileSlice]]]
 def mappings() -> list[Mapping]:
     """All files that this process has mapped now."""
     there = []
-    for reference, address, places in list(_mappings.values()):
+    for reference, address, slices in list(_mappings.values()):
         view = reference()
         if view is None:
             continue
-        for place, guard in zip(places, view.guards, strict=True):
-            at = place.start, address + place.start, place.length
-            there.append(Mapping(place.path, place.identity, view, *at, guard, len(places) == 1))
+        for file_slice, guard in zip(slices, view.guards, strict=True):
+            at = file_slice.start, address + file_slice.start, file_slice.length
+            there.append(
+                Mapping(file_slice.path, file_slice.identity, view, *at, guard, len(slices) == 1)
+            )
     return there
 
 
@@ -202,12 +204,12 @@ def identity_of(handle: int, path: Path, expected: FileIdentity | None) -> FileI
     return identity
 
 
-def register(view: MappedMemory, places: Sequence[FileSlice]) -> None:
+def register(view: MappedMemory, slices: Sequence[FileSlice]) -> None:
     """Guard the files in a view, and watch them while the view exists."""
     address, number = cpu.address(cpu.borrow(view)), id(view)
 
     def forget(_: object) -> None:
         _mappings.pop(number, None)
 
-    view.guards = [Guard(address + place.start, place.length) for place in places]
-    _mappings[number] = weakref.ref(view, forget), address, places
+    view.guards = [Guard(address + file_slice.start, file_slice.length) for file_slice in slices]
+    _mappings[number] = weakref.ref(view, forget), address, slices

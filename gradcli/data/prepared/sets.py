@@ -140,10 +140,10 @@ def _prepared_alone(recipe: Recipe, write: Write, cache: Path) -> PreparedSet:
     except OSError as error:
         raise write_error(error, cache / recipe.name) from None
     with lock:
-        return _looked_again(recipe, cache) or _fresh(recipe, write, cache, lock)
+        return _recheck(recipe, cache) or _fresh(recipe, write, cache, lock)
 
 
-def _looked_again(recipe: Recipe, cache: Path) -> PreparedSet | None:
+def _recheck(recipe: Recipe, cache: Path) -> PreparedSet | None:
     """The set as another process may have left it meanwhile; why a damaged one is not used."""
     try:
         return open_set(cache / recipe.name, recipe)

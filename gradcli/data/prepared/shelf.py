@@ -93,9 +93,9 @@ def _size(path: Path) -> int:
 
 
 def _last_use(path: Path) -> datetime:
-    for place in (path / FACTS, path):
+    for candidate in (path / FACTS, path):
         with contextlib.suppress(OSError, ValueError, OverflowError):  # a time may be anything
-            return datetime.fromtimestamp(place.stat().st_mtime, UTC)
+            return datetime.fromtimestamp(candidate.stat().st_mtime, UTC)
     return datetime.now(UTC)
 
 
@@ -106,11 +106,11 @@ def _lock_of(path: Path) -> Path:
 
 def is_locked(path: Path) -> bool:
     """Whether a process prepares this set now."""
-    place = _lock_of(path)
-    if not place.exists():
+    lock_path = _lock_of(path)
+    if not lock_path.exists():
         return False
     try:
-        with PreparationLock(place, None) as lock:
+        with PreparationLock(lock_path, None) as lock:
             return not lock.is_mine
     except OSError:
         return False

@@ -37,13 +37,13 @@ def with_truth(column: Numbers) -> Numbers:
     return Numbers(values, odd)
 
 
-def places_among(words: Iterable[str], table: Sequence[str]) -> dict[str, int]:
+def indices_among(words: Iterable[str], table: Sequence[str]) -> dict[str, int]:
     """The places in a table of the words that it has; true and false it has in any case."""
-    places = {word: at for at, word in enumerate(table)}
-    any_case = {word.lower(): at for word, at in places.items()}
+    indices = {word: at for at, word in enumerate(table)}
+    any_case = {word.lower(): at for word, at in indices.items()}
     if len(table) != len(_TRUTH) or any_case.keys() != _TRUTH.keys():
         any_case = {}
-    there = {word: places.get(word, any_case.get(word.lower())) for word in words}
+    there = {word: indices.get(word, any_case.get(word.lower())) for word in words}
     return {word: at for word, at in there.items() if at is not None}
 
 
@@ -102,15 +102,15 @@ class Coder:
 
     def __init__(self) -> None:
         self.table: list[str] = []
-        self._places: defaultdict[str, int] = defaultdict()
-        self._places.default_factory = self._places.__len__
+        self._codes: defaultdict[str, int] = defaultdict()
+        self._codes.default_factory = self._codes.__len__
 
     def words(self, cells: Sequence[str]) -> Words:
         """The words of some more cells."""
-        codes = array("i", map(self._places.__getitem__, cells))
-        new = len(self._places) - len(self.table)
+        codes = array("i", map(self._codes.__getitem__, cells))
+        new = len(self._codes) - len(self.table)
         if new:
-            self.table.extend(reversed(list(islice(reversed(self._places), new))))
+            self.table.extend(reversed(list(islice(reversed(self._codes), new))))
         return Words(codes, self.table)
 
 

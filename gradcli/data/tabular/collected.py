@@ -45,7 +45,7 @@ class TypedTable:
 
     Attributes:
         rows: the number of each row, counted from FIRST_ROW over all files.
-        place: the file of a row of such a number and its number there, for messages.
+        locate: the file of a row of such a number and its number there, for messages.
         begins: the first row of each file but the first one, counted from 0.
         numbers: NaN stands for a gap.
         words: the columns that are words; one of the role "any" may be in both.
@@ -55,7 +55,7 @@ class TypedTable:
     source: str
     header: Sequence[str]
     rows: Sequence[int]
-    place: Callable[[int], RowLocation]
+    locate: Callable[[int], RowLocation]
     numbers: Mapping[str, array[float]]
     words: Mapping[str, WordColumn]
     wrong: Mapping[str, Wrong] = field(default_factory=dict)
@@ -68,12 +68,12 @@ class TypedTable:
 
     def refuse(self, index: int, column: str, what: str) -> NoReturn:
         """An error at one cell."""
-        raise refusal(self.place(self.rows[index]), self.header, column, what)
+        raise refusal(self.locate(self.rows[index]), self.header, column, what)
 
     def select(self, numbers: Sequence[str], words: Sequence[str]) -> TypedTable:
         """These columns alone, with these types; raises at the topmost of their wrong cells."""
         wrong = {name: self.wrong[name] for name in (*numbers, *words) if name in self.wrong}
-        refuse_topmost(self.place, self.header, wrong)
+        refuse_topmost(self.locate, self.header, wrong)
         return replace(
             self,
             numbers={name: self.numbers[name] for name in numbers},
@@ -222,14 +222,14 @@ class _Gathering:
 
     def _dropped(self, block: TableBlock) -> frozenset[int]:
         """The rows of a block that lack a value in a column that is surely used."""
-        places: set[int] = set()
+        indices: set[int] = set()
         for name, role in self.roles.items():
             if role == "number":
                 odd = block.numbers[name].odd.items()
-                places.update(place for place, cell in odd if is_missing(cell, allowed=True))
+                indices.update(index for index, cell in odd if is_missing(cell, allowed=True))
             elif role == "word":
-                places.update(at for at, _ in self.words[name].gaps(block.words[name], nan=True))
-        return frozenset(places)
+                indices.update(at for at, _ in self.words[name].gaps(block.words[name], nan=True))
+        return frozenset(indices)
 
     @property
     def stops(self) -> bool:
@@ -239,7 +239,7 @@ class _Gathering:
     def refuse_first(self) -> None:
         """An error at the topmost such cell, if there is one."""
         sure = {name: wrong for name, wrong in self.wrong.items() if self.roles[name] != "any"}
-        refuse_topmost(self.reader.place, self.reader.header, sure)
+        refuse_topmost(self.reader.locate, self.reader.header, sure)
 
     def table(self) -> TypedTable:
         if not self.count:
@@ -257,7 +257,7 @@ class _Gathering:
             self.reader.source,
             self.reader.header,
             range(self.first, self.first + self.count),
-            self.reader.place,
+            self.reader.locate,
             self.numbers,
             columns,
             self.wrong,
@@ -291,9 +291,9 @@ class _WordsSoFar:
         """The gaps of a block: where they are, and how they are written."""
         marks = self._marks[nan]
         if marks:
-            for place, code in enumerate(words.codes):
+            for index, code in enumerate(words.codes):
                 if code in marks:
-                    yield place, words.table[code]
+                    yield index, words.table[code]
 
     def cell(self, index: int) -> str:
         """The text of a cell."""
@@ -311,18 +311,20 @@ class _WordsSoFar:
 def _with_sorted_table(codes: array[int], table: Sequence[str]) -> WordColumn:
     """The words that occur, sorted by their bytes, and codes of these."""
     present = sorted(set(codes) - {GAP}, key=lambda code: table[code].encode())
-    places = {code: at for at, code in enumerate(present)} | {GAP: GAP}
-    return WordColumn(array("i", map(places.__getitem__, codes)), [table[code] for code in present])
+    new_codes = {code: at for at, code in enumerate(present)} | {GAP: GAP}
+    return WordColumn(
+        array("i", map(new_codes.__getitem__, codes)), [table[code] for code in present]
+    )
 
 
 def refuse_topmost(
-    place: Callable[[int], RowLocation], header: Sequence[str], wrong: Mapping[str, Wrong]
+    locate: Callable[[int], RowLocation], header: Sequence[str], wrong: Mapping[str, Wrong]
 ) -> None:
     """An error at the topmost of wrong cells, in a row at the first from the left."""
     if wrong:
         name = min(wrong, key=lambda name: (wrong[name][0], header.index(name)))
         row, what = wrong[name]
-        raise refusal(place(row), header, name, what)
+        raise refusal(locate(row), header, name, what)
 
 
 def wrong_cell(cell: str, what: str, cure: str) -> str:
@@ -342,5 +344,5 @@ def short(cell: str) -> str:
 def refusal(where: RowLocation, header: Sequence[str], column: str, what: str) -> DataError:
     """The error at one cell of a file."""
     source, row = where
-    place = f"row {row}, column {header.index(column) + 1} ({path_text(column)})"
-    return DataError(f"{source}: {place}: {what}", code="E304")
+    cell = f"row {row}, column {header.index(column) + 1} ({path_text(column)})"
+    return DataError(f"{source}: {cell}: {what}", code="E304")

@@ -46,16 +46,16 @@ class CsvReader(WithHeaderRow):
     def blocks(self, roles: Mapping[str, Role]) -> Iterator[TableBlock]:
         """The columns that are named, as the protocol says."""
         first = {name: at for at, name in reversed(list(enumerate(self.header)))}
-        places = {name: first[name] for name in roles}
+        indices = {name: first[name] for name in roles}
         columns = Columns(roles)
-        for count, cells in self._cells(list(places.values())):
-            yield TableBlock(count, *columns.of(dict(zip(places, cells, strict=True))))
+        for count, cells in self._cells(list(indices.values())):
+            yield TableBlock(count, *columns.of(dict(zip(indices, cells, strict=True))))
 
-    def _cells(self, places: list[int]) -> Iterator[tuple[int, list[Sequence[str]]]]:
+    def _cells(self, indices: list[int]) -> Iterator[tuple[int, list[Sequence[str]]]]:
         """For each block its rows, and the cells of columns."""
         while self._text or not self._final:
             before, end = len(self._text), self._end_of_rows()
-            quick = self._quick(self._text[:end], places) if end else None
+            quick = self._quick(self._text[:end], indices) if end else None
             if quick is not None:
                 count, cells = quick
                 self._exact.skip(count)
@@ -64,7 +64,7 @@ class CsvReader(WithHeaderRow):
             elif end or self._final or before > _PATIENCE:
                 rows = self._exact_rows(until=end or before)
                 if rows:
-                    yield len(rows), [[row[at] for row in rows] for at in places]
+                    yield len(rows), [[row[at] for row in rows] for at in indices]
             self._more(before if len(self._text) == before > _PATIENCE else 1)
 
     def _more(self, least: int = 1) -> None:
@@ -99,12 +99,12 @@ class CsvReader(WithHeaderRow):
             end = before
         return end
 
-    def _quick(self, text: str, places: list[int]) -> tuple[int, list[Sequence[str]]] | None:
+    def _quick(self, text: str, indices: list[int]) -> tuple[int, list[Sequence[str]]] | None:
         """The number of rows and the columns of whole rows; None where they need a closer look."""
         if not text or "\0" in text or self._exact.blank:
             return None
         if '"' in text:
-            return self._by_csv(text, places)
+            return self._by_csv(text, indices)
         if "\r" in text:
             text = text.replace("\r\n", "\n").replace("\r", "\n")
         lines = text.split("\n")
@@ -118,9 +118,9 @@ class CsvReader(WithHeaderRow):
         if {*map(str.count, lines, repeat(delimiter))} != {width - 1}:
             return None
         cells = delimiter.join(lines).split(delimiter)
-        return len(lines), [cells[at::width] for at in places]
+        return len(lines), [cells[at::width] for at in indices]
 
-    def _by_csv(self, text: str, places: list[int]) -> tuple[int, list[Sequence[str]]] | None:
+    def _by_csv(self, text: str, indices: list[int]) -> tuple[int, list[Sequence[str]]] | None:
         text = text if text[-1] in "\r\n" else text + "\n"
         if not self._well_formed.fullmatch(text):
             return None
@@ -133,7 +133,7 @@ class CsvReader(WithHeaderRow):
         if {*map(len, rows)} != {width} or (width == 1 and [""] in rows):
             return None
         columns = list(zip(*rows, strict=True))
-        return len(rows), [columns[at] for at in places]
+        return len(rows), [columns[at] for at in indices]
 
 
 def _last_break(text: str, before: int) -> int:

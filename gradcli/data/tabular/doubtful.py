@@ -23,9 +23,9 @@ class DoubtfulTable:
         except DataError as error:
             raise self.why(error) from None
 
-    def place(self, number: int) -> RowLocation:
+    def locate(self, number: int) -> RowLocation:
         """As the reader says."""
-        return self._reader.place(number)
+        return self._reader.locate(number)
 
     def why(self, error: DataError) -> DataError:
         """What to say in place of an error."""

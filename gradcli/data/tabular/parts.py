@@ -74,10 +74,10 @@ class PartsReader:
                 return
             part = self._open(number)
 
-    def place(self, number: int) -> RowLocation:
+    def locate(self, number: int) -> RowLocation:
         """The file of a row, and its number there."""
         at = bisect_right(self._begins, number) - 1
-        return self._parts[at].place(number - self._begins[at] + FIRST_ROW)
+        return self._parts[at].locate(number - self._begins[at] + FIRST_ROW)
 
 
 def begins_of(reader: TableReader) -> Sequence[int]:
@@ -98,7 +98,7 @@ class _Recoder:
 
     def __init__(self) -> None:
         self.table: list[str] = []
-        self._places: dict[str, int] = {}
+        self._indices: dict[str, int] = {}
         self._codes: list[int] = []  # of the words of the part that is read
 
     def begin(self) -> None:
@@ -107,9 +107,9 @@ class _Recoder:
 
     def words(self, words: Words) -> Words:
         """Some more words of a part."""
-        places = self._places
+        indices = self._indices
         new = words.table[len(self._codes) :]
-        self._codes += [places.setdefault(word, len(places)) for word in new]
-        if len(places) > len(self.table):
-            self.table = list(places)
+        self._codes += [indices.setdefault(word, len(indices)) for word in new]
+        if len(indices) > len(self.table):
+            self.table = list(indices)
         return Words(array("i", map(self._codes.__getitem__, words.codes)), self.table)

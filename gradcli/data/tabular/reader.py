@@ -80,7 +80,7 @@ class TableReader(Protocol):
     def blocks(self, roles: Mapping[str, Role]) -> Iterator[TableBlock]:
         """The columns that are named, each of which the header has once; called once."""
 
-    def place(self, number: int) -> RowLocation:
+    def locate(self, number: int) -> RowLocation:
         """Where a row lies that was read, counted from FIRST_ROW over all rows."""
 
 
@@ -89,7 +89,7 @@ class WithHeaderRow:
 
     source: str
 
-    def place(self, number: int) -> RowLocation:
+    def locate(self, number: int) -> RowLocation:
         """The same number."""
         return self.source, number
 
@@ -99,6 +99,6 @@ class WithoutHeaderRow:
 
     source: str
 
-    def place(self, number: int) -> RowLocation:
+    def locate(self, number: int) -> RowLocation:
         """Counted from 1."""
         return self.source, number - FIRST_ROW + 1

@@ -44,7 +44,7 @@ def _first_fall(reader: TableReader, times: Sequence[str]) -> str:
             before.clear()
         for name in [name for name in times if name not in falls]:
             words = block.words[name]
-            for place, code in enumerate(words.codes):
+            for index, code in enumerate(words.codes):
                 match = _TIME.fullmatch(words.table[code])
                 if match is None:
                     continue
@@ -52,7 +52,7 @@ def _first_fall(reader: TableReader, times: Sequence[str]) -> str:
                 last = before.get(name, now)
                 before[name] = now
                 if now < last and now[1] == last[1]:  # of two zones the order is another one
-                    source, row = reader.place(FIRST_ROW + count + place)
+                    source, row = reader.locate(FIRST_ROW + count + index)
                     where = f"row {row} of {source}"
                     falls[name] = f"{path_text(name)!r} falls from {last[0]} to {now[0]} in {where}"
                     break

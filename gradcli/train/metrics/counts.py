@@ -143,6 +143,6 @@ class Confusion(Totals):
         return f"is for up to {MAX_MATRIX} classes, this data has {task.classes}", "leave it out"
 
 
-def _counts(places: Tensor, amounts: Tensor, size: int) -> Tensor:
+def _counts(indices: Tensor, amounts: Tensor, size: int) -> Tensor:
     """The sum of the amounts at each place."""
-    return engine.zeros(size, dtype=engine.int64).scatter_add(0, places, amounts)
+    return engine.zeros(size, dtype=engine.int64).scatter_add(0, indices, amounts)

@@ -49,9 +49,9 @@ class TopK(Mean):
     def state(self, outputs: Tensor, targets: Tensor) -> State:
         """How many labels have more than classes - k of them behind or at them; NaN is no hit."""
         scores, labels = label_rows(outputs, targets)
-        places, classes = labels.reshape(-1, 1), scores.shape[1]
-        own = scores.gather(1, places)
-        equal = (scores == own) & (engine.arange(classes) <= places)
+        column, classes = labels.reshape(-1, 1), scores.shape[1]
+        own = scores.gather(1, column)
+        equal = (scores == own) & (engine.arange(classes) <= column)
         hits = ((scores < own) | equal).sum(1) > classes - self.k
         return {"total": hits.sum(), "count": labels.numel()}
 

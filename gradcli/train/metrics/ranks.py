@@ -50,8 +50,8 @@ class RocAuc(Metric):
 
 def _area(scores: Tensor, members: Tensor) -> float:
     """The share of pairs, a member and another, in which the member has the larger score."""
-    ordered, places = scores.sort(0)
-    inside = members[places].long().cumsum(0)
+    ordered, indices = scores.sort(0)
+    inside = members[indices].long().cumsum(0)
     last = engine.ones(1, dtype=engine.bool)
     ends = engine.cat([ordered[1:] != ordered[:-1], last]).nonzero().reshape(-1)
     # The members and the others up to the end of each stretch of equal scores.

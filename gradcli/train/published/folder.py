@@ -71,8 +71,8 @@ def _shards(index: Path) -> list[str]:
         value = json_in(index, _LIMIT)
     except DataError as error:
         raise CheckpointError(error.message, code="E701") from None
-    places = value.get("weight_map") if isinstance(value, dict) else None
-    names = list(places.values()) if isinstance(places, dict) else []
+    weight_map = value.get("weight_map") if isinstance(value, dict) else None
+    names = list(weight_map.values()) if isinstance(weight_map, dict) else []
     if not names or not all(isinstance(name, str) and _FILE.fullmatch(name) for name in names):
         what = "not an index of shards: expected names of files beside it in its weight_map"
         raise CheckpointError(f"{path_text(index)}: {what}", code="E701")

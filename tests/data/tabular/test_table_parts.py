@@ -42,7 +42,7 @@ def test_the_rows_of_all_files_are_one_table() -> None:
 
 def test_a_row_is_known_by_its_file_and_its_number_there() -> None:
     several = table("n\n1\n2\n", "n\n", "n\n3\n", n="number")
-    assert [several.place(number) for number in several.rows] == [
+    assert [several.locate(number) for number in several.rows] == [
         ("0.csv", 2),
         ("0.csv", 3),
         ("2.csv", 2),

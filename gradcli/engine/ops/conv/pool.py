@@ -96,7 +96,7 @@ _SAMPLES = [
     sample(distinct((1, 1, 7, 8)), kernel_size=3, stride=1, dilation=2, padding=(2, 0)),
     sample(distinct((1, 1, 1, 1)), kernel_size=1),
 ]
-_PLACES = [sample(distinct((2, 4, 5)), kernel_size=(2, 3), padding=1, return_indices=True)]
+_WITH_INDICES = [sample(distinct((2, 4, 5)), kernel_size=(2, 3), padding=1, return_indices=True)]
 _WRONG = [
     wrong(sample((1, 1, 5, 2), kernel_size=3), "the output would be 1 x 0"),
     wrong(sample((1, 1, 5, 5), kernel_size=2, padding=2), "more than half of kernel_size 2"),
@@ -159,7 +159,7 @@ def _max_pool(
 ) -> Callable[..., Tensor | tuple[Tensor, Tensor]]:
     @function(
         f"max_pool{dims}d",
-        samples=[*with_indices.samples, *samples_in(dims, _PLACES)],
+        samples=[*with_indices.samples, *samples_in(dims, _WITH_INDICES)],
         method=False,
         tuple_if=["return_indices"],
     )

@@ -52,7 +52,7 @@ _SAMPLES = [
     sample((1, 1, 1, 1), output_size=1),
 ]
 _DISTINCT = with_numbers(distinct, _SAMPLES)
-_PLACES = [sample(distinct((2, 4, 5)), output_size=(3, 2), return_indices=True)]
+_WITH_INDICES = [sample(distinct((2, 4, 5)), output_size=(3, 2), return_indices=True)]
 _WRONG = [
     wrong(sample((1, 1, 2, 5), output_size=0), "output_size must be a pair of whole numbers"),
     wrong(
@@ -119,7 +119,7 @@ def _adaptive_max_pool(
 
     @function(
         f"adaptive_max_pool{dims}d",
-        samples=samples_in(dims, [*_DISTINCT, *_PLACES]),
+        samples=samples_in(dims, [*_DISTINCT, *_WITH_INDICES]),
         method=False,
         tuple_if=["return_indices"],
     )

@@ -65,12 +65,14 @@ def _index_add(x: Array, index: Array, source: Array, *, dim: int, alpha: float 
     if alpha != 1:
         source = map_binary("mul", source, scalar(alpha, x.dtype))
     lines, count = along(x.shape, (d,)).lines, index.numel
-    places = whole_indices("index_add", index)
+    indices = whole_indices("index_add", index)
     if lines[2] == 1 or not x.numel:  # single numbers, or none: to sort them takes longer
         shape = tuple(count if k == d else 1 for k in range(x.ndim))
-        return put_along(x, places.reshape(shape).expand(source.shape), source, d, ADD, "index_add")
+        return put_along(
+            x, indices.reshape(shape).expand(source.shape), source, d, ADD, "index_add"
+        )
     rows = source.contiguous().reshape((lines[0], count, lines[2]))
-    inputs = x.contiguous().reshape(lines), places.reshape((count,)), rows
+    inputs = x.contiguous().reshape(lines), indices.reshape((count,)), rows
     out = result_as("index_add", "index_add", *inputs, shape=lines, dtype=x.dtype)
     return out.reshape(x.shape)
 
@@ -109,30 +111,30 @@ def index_add_gradient(
     return grad, None, to_source
 
 
-def put_rows(name: str, x: Array, places: Array, source: Array, out: Array) -> None:
+def put_rows(name: str, x: Array, indices: Array, source: Array, out: Array) -> None:
     """Rows of (outer, n, inner) replaced, one after another; x and out may be the same."""
-    if places.numel and x.numel == 0 and source.numel:
+    if indices.numel and x.numel == 0 and source.numel:
         raise RangeError(f"{name}: there is no place to put to in an input without elements")
-    run_as(name, "index_copy", x, places, source, out)
+    run_as(name, "index_copy", x, indices, source, out)
 
 
-def last_of(places: Array, n: int) -> Array:
+def last_of(indices: Array, n: int) -> Array:
     """True where no later one of these positions below n is the same."""
-    count = places.numel
+    count = indices.numel
     numbers = empty((1, count, 1), dtypes.int64)
     run("arange", numbers, sizes=(0, 1))
     stays = full((1, n, 1), 0, dtypes.int64)
-    run("index_copy", stays, places, numbers, stays)
+    run("index_copy", stays, indices, numbers, stays)
     last = empty((1, count, 1), dtypes.int64)
-    run("index_select", stays, places, last)
+    run("index_select", stays, indices, last)
     return map_binary("eq", last, numbers, dtypes.bool_).reshape((count,))
 
 
 def _index_copy(x: Array, index: Array, source: Array, *, dim: int) -> Array:
     """The input with the slices that index names replaced by those of source; the last stays."""
-    lines, places, rows = _rows_for(x, index, source, dim)
+    lines, indices, rows = _rows_for(x, index, source, dim)
     out = empty(lines, x.dtype)
-    put_rows("index_copy", x.contiguous().reshape(lines), places, rows, out)
+    put_rows("index_copy", x.contiguous().reshape(lines), indices, rows, out)
     return out.reshape(x.shape)
 
 
@@ -141,8 +143,8 @@ def _rows_for(x: Array, index: Array, source: Array, dim: int) -> tuple[Lines, A
     d = _fitting("index_copy", x, index, source.shape, dim)
     _same_type("index_copy", x, source)
     lines, count = along(x.shape, (d,)).lines, index.numel
-    places = whole_indices("index_copy", index).reshape((count,))
-    return lines, places, source.reshape((lines[0], count, lines[2]))
+    indices = whole_indices("index_copy", index).reshape((count,))
+    return lines, indices, source.reshape((lines[0], count, lines[2]))
 
 
 class IndexCopyOp(OptionSecond):
@@ -153,12 +155,12 @@ class IndexCopyOp(OptionSecond):
         (input, index, source), options = self._bind(args, keywords)
         assert input is not None and index is not None and source is not None
         x = input.array
-        lines, places, values = _rows_for(x, index.array, source.array, options["dim"])
+        lines, indices, values = _rows_for(x, index.array, source.array, options["dim"])
         if not x.is_contiguous() or values.storage is x.storage:
             return False
         writable(x, "copy_")
         rows = x.reshape(lines)
-        put_rows("index_copy", rows, places, values, rows)
+        put_rows("index_copy", rows, indices, values, rows)
         x.storage.version += 1
         return True
 
@@ -187,8 +189,8 @@ def index_copy_gradient(
         nothing = full((), 0, grad.dtype).expand(shapes[2])
         to_x = _index_copy(grad, index, nothing, dim=dim)
     if needs[2]:
-        places = whole_indices("index_copy", index).reshape((index.numel,))
-        stayed = last_of(places, shapes[0][d])
+        indices = whole_indices("index_copy", index).reshape((index.numel,))
+        stayed = last_of(indices, shapes[0][d])
         mask = stayed.reshape(tuple(stayed.numel if k == d else 1 for k in range(len(shapes[2]))))
         to_source = masked(_select(grad, index, dim).reshape(shapes[2]), mask)
     return to_x, None, to_source
@@ -220,9 +222,9 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Operand) -> Tensor
     if isinstance(value, Tensor) and value.ndim:
         raise ShapeError(f"index_fill: value must be one number, got shape {value.shape}")
     size = input.shape[d] if input.ndim else 1
-    places = counted("index_fill", index, size)
-    nowhere, every = full_tensor((size,), False), full_tensor(places.shape, True)
-    reached = index_copy(nowhere, 0, places, every)
+    indices = counted("index_fill", index, size)
+    nowhere, every = full_tensor((size,), False), full_tensor(indices.shape, True)
+    reached = index_copy(nowhere, 0, indices, every)
     shape = [size if k == d else 1 for k in range(input.ndim)]
     fill = value if isinstance(value, Tensor) else full_tensor((), value, dtype=input.dtype)
     return where(reshape(reached, shape), fill.to(input.dtype), input)

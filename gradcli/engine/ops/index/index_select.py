@@ -214,5 +214,5 @@ def counted(name: str, index: Tensor, size: int, before: Tensor | None = None) -
 def take(input: Tensor, index: Tensor) -> Tensor:
     """Elements of the flat input, in the index's shape; negative indices count from the end."""
     flat = reshape(input, (input.numel(),))
-    places = counted("take", index, input.numel())
-    return reshape(index_select(flat, 0, places), index.shape)
+    indices = counted("take", index, input.numel())
+    return reshape(index_select(flat, 0, indices), index.shape)

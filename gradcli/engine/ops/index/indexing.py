@@ -21,7 +21,7 @@ from gradcli.engine.device import cpu, scope
 from gradcli.engine.ops.creation.creation import tensor
 from gradcli.engine.ops.elementwise.family import is_watched
 from gradcli.engine.ops.index.index_select import counted, index_select
-from gradcli.engine.ops.index.masks import true_places
+from gradcli.engine.ops.index.masks import true_indices
 from gradcli.engine.ops.index.slices import getitem
 from gradcli.engine.ops.shape.expand import expand
 from gradcli.engine.ops.shape.permute import permute
@@ -59,7 +59,7 @@ class Pick:
 
     def positions(self) -> Tensor:
         """The index as whole numbers."""
-        return true_places(self.index) if self.is_mask else self.index
+        return true_indices(self.index) if self.is_mask else self.index
 
 
 @dataclass(frozen=True)
@@ -267,18 +267,18 @@ def _spelled_out(name: str, parts: list[object], shape: Shape) -> list[Any]:
             f"{name}: {quantity(index_count, 'index', 'indices')} for {len(shape)} dimension(s) "
             f"of shape {shape}"
         )
-    places = [i for i, part in enumerate(parts) if part is Ellipsis]
-    if len(places) > 1:
+    ellipses = [i for i, part in enumerate(parts) if part is Ellipsis]
+    if len(ellipses) > 1:
         raise OptionError(f"{name}: only one Ellipsis is possible")
-    at = places[0] if places else len(parts)
+    at = ellipses[0] if ellipses else len(parts)
     return [*parts[:at], *[EVERYTHING] * (len(shape) - index_count), *parts[at + 1 :]]
 
 
 def _pick(name: str, part: object, shape: Shape, source: int, view_dim: int) -> Pick | None:
     """An index tensor, or a truth value, as what it picks from; None for all else."""
     if isinstance(part, bool):  # one new dimension, taken or not
-        place = tensor([0] * part, dtype=dtypes.int64)
-        return Pick(range(view_dim, view_dim + 1), 1, place, source)
+        index = tensor([0] * part, dtype=dtypes.int64)
+        return Pick(range(view_dim, view_dim + 1), 1, index, source)
     if not isinstance(part, Tensor):
         return None
     if part.dtype is dtypes.bool_:

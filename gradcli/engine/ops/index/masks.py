@@ -24,10 +24,10 @@ from gradcli.engine.sample import index, sample, truth, wrong
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, RangeError, ShapeError
 
-_PLACE = "a place does not change smoothly"
+_NO_GRADIENT = "a place does not change smoothly"
 
 
-def _places(x: Array, *, count: int) -> Array:
+def _nonzero_indices(x: Array, *, count: int) -> Array:
     """Places (count, ndim) of the elements that are not 0, of which there are `count`."""
     shape = (count, x.ndim)
     if not x.ndim:
@@ -41,9 +41,9 @@ def _count(x: Array) -> int:
     return int(total_over(truths, tuple(range(x.ndim)), keepdim=False).tolist())
 
 
-places = declare_op(
+nonzero_indices = declare_op(
     Op[Tensor](
-        _places,
+        _nonzero_indices,
         name="nonzero_places",
         samples=[
             sample(truth((3, 5)), count=20),
@@ -52,7 +52,7 @@ places = declare_op(
             sample(truth(()), count=1),
             sample(truth((0, 3)), count=0),
         ],
-        why=_PLACE,
+        why=_NO_GRADIENT,
     ),
     method=False,
 )
@@ -70,21 +70,21 @@ _NONZERO = [
 @function(
     tuple_if=["as_tuple"],
     samples=[*_NONZERO, *(replace(case, options={"as_tuple": True}) for case in _NONZERO)],
-    why=_PLACE,
+    why=_NO_GRADIENT,
 )
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Tensor | tuple[Tensor, ...]:
     """Places of the elements that are not 0, one a row; or of each dimension apart."""
     x = reshape(input, (1,)) if as_tuple and not input.ndim else input
-    positions = places(x, count=_count(x.array))
+    positions = nonzero_indices(x, count=_count(x.array))
     if not as_tuple:
         return positions
     return tuple(getitem(positions, index=(slice(None), d)) for d in range(x.ndim))
 
 
-@function(samples=_NONZERO, why=_PLACE)
+@function(samples=_NONZERO, why=_NO_GRADIENT)
 def argwhere(input: Tensor) -> Tensor:
     """Places of the elements that are not 0, one a row."""
-    return places(input, count=_count(input.array))
+    return nonzero_indices(input, count=_count(input.array))
 
 
 def truths(name: str, mask: Tensor) -> None:
@@ -93,10 +93,10 @@ def truths(name: str, mask: Tensor) -> None:
         raise DTypeError(f"{name}: mask must be bool, got {mask.dtype}")
 
 
-def true_places(mask: Tensor) -> Tensor:
+def true_indices(mask: Tensor) -> Tensor:
     """Where a mask is true, as places in its flat elements."""
     flat = reshape(mask, (mask.numel(),))
-    positions = places(flat, count=_count(flat.array))
+    positions = nonzero_indices(flat, count=_count(flat.array))
     return reshape(positions, (positions.shape[0],))
 
 
@@ -114,7 +114,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     truths("masked_select", mask)
     shape = shape_rules.broadcast(input.shape, mask.shape, "masked_select")
     flat = reshape(expand(input, shape), (shape_rules.numel(shape),))
-    return index_select(flat, 0, true_places(expand(mask, shape)))
+    return index_select(flat, 0, true_indices(expand(mask, shape)))
 
 
 @function(

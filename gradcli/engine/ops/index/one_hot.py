@@ -39,6 +39,6 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         return scatter(classes, -1, reshape(tensor, (*tensor.shape, 1)), 1)
     rows = classes.array.reshape((tensor.numel(), num_classes, 1))
     column = (tensor.numel(), 1, 1)
-    places = tensor.array.contiguous().reshape(column)
-    run("scatter", rows, places, full(column, 1, dtypes.int64), rows, sizes=(SET,))
+    indices = tensor.array.contiguous().reshape(column)
+    run("scatter", rows, indices, full(column, 1, dtypes.int64), rows, sizes=(SET,))
     return classes

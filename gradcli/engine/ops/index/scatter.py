@@ -63,15 +63,15 @@ def gathered(x: Array, index: Array, d: int, name: str = "gather") -> Array:
     """The elements of x along d that index names, in the index's shape."""
     region = _region(x.shape, index.shape, d)
     lines = _lines(index.shape, d)
-    places = whole_indices(name, index).reshape(lines)
+    indices = whole_indices(name, index).reshape(lines)
     source = (x if region == x.shape else corner(x, region)).contiguous()
-    inputs = source.reshape(_lines(region, d)), places
+    inputs = source.reshape(_lines(region, d)), indices
     return result_as(name, "gather", *inputs, shape=lines, dtype=x.dtype).reshape(index.shape)
 
 
 def put_along(x: Array, index: Array, source: Array, d: int, way: int, name: str) -> Array:
     """A copy of x with the elements of source put where index says, one after another."""
-    places = whole_indices(name, index)
+    indices = whole_indices(name, index)
     region = _region(x.shape, index.shape, d)
     if index.numel and not shape_rules.numel(region):
         raise RangeError(f"{name}: dim {d} of input {x.shape} has no place to put to")
@@ -80,7 +80,7 @@ def put_along(x: Array, index: Array, source: Array, d: int, way: int, name: str
         source = corner(source, index.shape)
     whole = region == x.shape
     before = (x if whole else corner(x, region)).contiguous().reshape(lines)
-    inputs = before, places.reshape(many), source.contiguous().reshape(many)
+    inputs = before, indices.reshape(many), source.contiguous().reshape(many)
     out = result_as(name, "scatter", *inputs, shape=lines, dtype=x.dtype, sizes=(way,))
     if whole:
         return out.reshape(x.shape)
@@ -277,9 +277,9 @@ scatter_add = OptionSecond(
 declare_op(scatter_add)
 
 
-def put_back(grad: Tensor, places: Tensor, shape: Shape, dim: int) -> Tensor:
+def put_back(grad: Tensor, indices: Tensor, shape: Shape, dim: int) -> Tensor:
     """Zeros of this shape, with a gradient added at the places along `dim` it came from."""
-    return scatter_add(full_tensor(shape, 0, dtype=grad.dtype), dim, places, grad)
+    return scatter_add(full_tensor(shape, 0, dtype=grad.dtype), dim, indices, grad)
 
 
 @scatter_add.gradient

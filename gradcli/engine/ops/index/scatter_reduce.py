@@ -175,8 +175,8 @@ def _of_product_again(
     # The sum of what is 0: no value, but a slope of 1 for each.
     nulls = scatter_add(where(none_x, x, 0.0), dim, index, where(none_src, src, 0.0))
 
-    def peer_product(own: Tensor, at: Tensor, plain: Tensor, *of_place: Tensor) -> Tensor:
-        zeros, rest, nulls = of_place
+    def peer_product(own: Tensor, at: Tensor, plain: Tensor, *per_target: Tensor) -> Tensor:
+        zeros, rest, nulls = per_target
         # Zeros among the others: with one, the product is that one.
         peer_zeros = zeros - own.to(at.dtype)
         factor = where(peer_zeros == 1, nulls - where(own, at, 0.0), 0.0)

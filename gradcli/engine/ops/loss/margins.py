@@ -205,8 +205,8 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean
             f"got {input.shape} and {target.shape}"
         )
     classes = input.shape[-1]
-    places = table.where(target == -1, 0, target)  # what stands there does not count
-    label_scores = table.unsqueeze(table.gather(input, -1, places), -1)
+    indices = table.where(target == -1, 0, target)  # what stands there does not count
+    label_scores = table.unsqueeze(table.gather(input, -1, indices), -1)
     valid = table.unsqueeze(table.cumprod(table.to(target >= 0, target.dtype), -1) > 0, -1)
     # (..., labels, classes): where a label stands, and which classes are none.
     hit = table.logical_and(table.unsqueeze(target, -1) == arange(classes), valid)

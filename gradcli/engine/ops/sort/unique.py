@@ -9,7 +9,7 @@ from gradcli.engine.composite import function
 from gradcli.engine.kind import Number
 from gradcli.engine.ops.creation.creation import full, zeros
 from gradcli.engine.ops.elementwise.family import matched
-from gradcli.engine.ops.index.masks import true_places
+from gradcli.engine.ops.index.masks import true_indices
 from gradcli.engine.sample import distinct, index, sample, wrong
 from gradcli.engine.tensor import Tensor
 from gradcli.errors import DTypeError, ShapeError
@@ -66,7 +66,7 @@ def _groups(
     x = table.reshape(input, (input.numel(),)) if dim is None else input
     ascending = number if order is None else table.index_select(number, 0, order)
     first = full((min(number.numel(), 1),), True)
-    begin = true_places(table.cat([first, table.ne(ascending[1:], ascending[:-1])], 0))
+    begin = true_indices(table.cat([first, table.ne(ascending[1:], ascending[:-1])], 0))
     indices = begin if order is None else table.index_select(order, 0, begin)
     values = table.index_select(x, 0 if dim is None else dim, indices)
     counts = table.scatter_add(
