@@ -101,7 +101,7 @@ def _replayed(gpu: GPU, name: str, quick: bool) -> dict[str, Any]:
     losses = {captured: [s.run(1) for _ in range(steps)] for captured, s in steps_by_way.items()}
     result = {
         "steps": steps,
-        "why_not_captured": steps_by_way[True].why_not,
+        "why_not_captured": steps_by_way[True].fallback_reason,
         "losses_that_differ": sum(a != b for a, b in zip(*losses.values(), strict=True)),
         "parameters_that_differ": _differing(*jobs.values()),
     }

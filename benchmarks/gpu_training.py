@@ -26,9 +26,9 @@ IN_BF16 = ("train.precision=bf16",)
 
 
 class Trained(Protocol):
-    """A training that goes on when asked; `why_not` says why its steps are not captured."""
+    """A training that goes on when asked; `fallback_reason` says why its steps are not captured."""
 
-    why_not: str
+    fallback_reason: str
 
     def run(self, count: int) -> float:
         """So many steps, finished on return; the last loss."""
@@ -77,8 +77,8 @@ def speeds(gpu: GPU, peer: Peer | None, name: str, quick: bool, say: Say) -> dic
             say(f"  {contender}: takes no part: {rows[contender]['missing']}")
     for contender, row in _timed(there, quick).items():
         rows[contender] = row | _rates(entry, row["ms"])
-        if contender != "gradcli eager" and there[contender].why_not:
-            rows[contender]["remark"] = there[contender].why_not
+        if contender != "gradcli eager" and there[contender].fallback_reason:
+            rows[contender]["remark"] = there[contender].fallback_reason
         say(f"  {contender}: {row['ms']:.3f} ms, {rows[contender]['steps_per_second']:.1f} steps/s")
     return {**entry, "rows": rows}
 

@@ -47,7 +47,7 @@ def _loop(
         return Loop(step, pairs, values=_values)
     captured = engine.capture(step)
     if mode == "captured":
-        return Loop(captured, pairs, values=_values, remark=lambda: captured.why_not)
+        return Loop(captured, pairs, values=_values, remark=lambda: captured.fallback_reason)
     stacks = []
     for numbers in course.scan_batches():
         index = engine.tensor(numbers, dtype=engine.int64)
@@ -57,7 +57,7 @@ def _loop(
         stacks,
         unit=course.workload.scan,
         values=_values,
-        remark=lambda: captured.why_not,
+        remark=lambda: captured.fallback_reason,
     )
 
 
@@ -131,7 +131,7 @@ def grow(axis: str, size: int) -> Runner:
     cpu.set_threads(THREADS)
     step, x, y = grow_cases.step(engine, axis, size)
     captured = engine.capture(step)
-    return Loop(captured, [(x, y)], values=_values, remark=lambda: captured.why_not)
+    return Loop(captured, [(x, y)], values=_values, remark=lambda: captured.fallback_reason)
 
 
 def versions() -> dict[str, str]:

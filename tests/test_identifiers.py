@@ -21,15 +21,21 @@ RETIRED = {
     "gradient_graph": "double_backward",
     "likeness": "similarity",
     "mass": "weight",
+    "on_refusal": "on_fallback",
     "picture": "image",
     "pictures": "images",
     "place": "index, position, location or path",
     "places": "indices, positions, locations or paths",
     "recorded_walk": "CreateGraphWalk",
+    "why_not": "fallback_reason, or the reason of what",
     "wires": "transfers",
 }
 # Old names that go on working, and fields that files and output have as keys.
-STAYING = {"errors.py": {"place"}, "train/value_origins.py": {"place"}}
+STAYING = {
+    "engine/program/capture.py": {"why_not"},
+    "errors.py": {"place"},
+    "train/value_origins.py": {"place"},
+}
 
 
 def bindings(path: Path) -> Iterator[tuple[int, str]]:

@@ -284,7 +284,7 @@ def test_a_captured_step_writes_through_views_as_an_eager_one(op: Row, way: str)
                 view, base = views_of(op, sample, inputs)[i]
                 given = engine.full(view.shape, 0.5)
                 step = writer(op, sample, inputs, i, WRITES[way][0])
-                captured = engine.capture(step, on_refusal=lambda why: None)
+                captured = engine.capture(step, on_fallback=lambda why: None)
                 run: Any = captured if fast else step
                 try:
                     results = [run(given).tolist() for _ in range(4)]

@@ -66,9 +66,9 @@ def read(path: Path) -> dict[str, Any]:
     return measurement
 
 
-def _refusal(path: Path, why: str) -> ConfigError:
+def _refusal(path: Path, reason: str) -> ConfigError:
     return ConfigError(
-        f"--against: {path} is not what `gradcli bench --json` prints: {why}",
+        f"--against: {path} is not what `gradcli bench --json` prints: {reason}",
         code="E127",
         notes=("make one: gradcli bench CONFIG --json > FILE",),
     )

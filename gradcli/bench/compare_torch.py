@@ -33,7 +33,7 @@ class Rival:
         half: forward and loss in bfloat16 where PyTorch thinks it safe, weights in float32.
     """
 
-    why_not = ""  # as Steps has it
+    fallback_reason = ""  # as Steps has it
 
     def __init__(
         self,
@@ -122,13 +122,13 @@ class Rivals:
         eager = Rival(torch, job, start, compiled=False, device=there, half=half)
         self._first_loss = eager.run(1)
         self.contenders: dict[str, Run] = {f"{RIVAL} eager": eager.run}
-        self._why_not_compiled = ""
+        self._compile_failure = ""
         try:
             compiled = Rival(torch, job, start, compiled=True, device=there, half=half)
             compiled.run(1)
         except Exception as error:  # a compiler that is missing or fails, in whatever way
-            why = (str(error).strip() or type(error).__name__).splitlines()[0]
-            self._why_not_compiled = f"torch.compile fails here: {why}"
+            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+            self._compile_failure = f"torch.compile fails here: {reason}"
         else:
             self.contenders[f"{RIVAL} compiled"] = compiled.run
 
@@ -150,5 +150,5 @@ class Rivals:
             "fastest": fastest,
             "ratios": ratios,
             "first_loss": {"gradcli": first_loss, "torch": self._first_loss},
-            "why_not_compiled": self._why_not_compiled,
+            "why_not_compiled": self._compile_failure,
         }

@@ -101,7 +101,7 @@ def of_config(
     eager.forget_times()
     captured.forget_times()
     spreads = timing.interleaved(contenders, times, rivals.pause if rivals else 0.0)
-    if captured.why_not:
+    if captured.fallback_reason:
         del spreads["captured"]
     results = {
         "steps": {name: spread.as_json() for name, spread in spreads.items()},
@@ -114,7 +114,7 @@ def of_config(
             for name, steps in (("eager", eager), ("captured", captured))
             if name in spreads
         },
-        "why_not_captured": captured.why_not if job.settings.capture else NOT_WANTED,
+        "why_not_captured": captured.fallback_reason if job.settings.capture else NOT_WANTED,
         "memory": memory_use,
     }
     if rivals:
@@ -137,8 +137,8 @@ def _parts(
         parts = step.parts(job, plan, times)
     except CaptureError as error:
         # Then the step runs eagerly too, and its whole time is all there is to say.
-        why = results["why_not_captured"] or error.message
-        return {"why_not_captured": why, "ceilings": meter.ceilings().as_json()}
+        reason = results["why_not_captured"] or error.message
+        return {"why_not_captured": reason, "ceilings": meter.ceilings().as_json()}
     meter.run()
     limits = meter.ceilings()
     return {

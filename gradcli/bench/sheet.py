@@ -204,7 +204,7 @@ def sheet(config: Config, device: str = "cpu", free: int | None = None) -> dict[
         "model": tree(config.model, works),
         "parts": parts(config.model, works),
         "memory": memory.as_json(),
-        "why_not_captured": memory.why_not,
+        "why_not_captured": memory.fallback_reason,
     }
 
 

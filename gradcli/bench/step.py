@@ -39,7 +39,7 @@ class TrainingSteps:
     """The steps of a job one after another, captured or not."""
 
     def __init__(self, job: Job, *, captured: bool) -> None:
-        self.why_not = ""
+        self.fallback_reason = ""
         self._position = 0
         self._order = _order(job)
         variant = replace(job, settings=replace(job.settings, capture=captured))
@@ -77,8 +77,8 @@ class TrainingSteps:
         """The programs of captured steps."""
         return self._step.captured.programs
 
-    def _note(self, why: str) -> None:
-        self.why_not = why
+    def _note(self, reason: str) -> None:
+        self.fallback_reason = reason
 
 
 class MarkedStep(OneStep):

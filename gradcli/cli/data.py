@@ -85,23 +85,29 @@ def verify(cache: Path | None, as_json: bool) -> None:
     folder, sets = _sets(cache)
     candidates = [entry for entry in sets if entry.state in (READY, DAMAGED)]
     with Progress("verifying", sum(entry.size for entry in candidates), "byte") as watched:
-        damage = {entry.path: entry.why or verified(entry, watched.advance) for entry in candidates}
+        damage = {
+            entry.path: entry.reason or verified(entry, watched.advance) for entry in candidates
+        }
     if as_json:
-        rows = [{"set": str(path), "ok": not why, "why": why} for path, why in damage.items()]
+        rows = [
+            {"set": str(path), "ok": not reason, "why": reason} for path, reason in damage.items()
+        ]
         output.say_json({"cache": str(folder), "sets": rows})
     else:
-        for path, why in damage.items():
-            output.say(f"damaged: {path}: {why}" if why else f"whole: {path}")
+        for path, reason in damage.items():
+            output.say(f"damaged: {path}: {reason}" if reason else f"whole: {path}")
         if not damage:
             output.say(f"no prepared data in {folder}")
-    problems: list[GradcliError] = [_damaged(path, why) for path, why in damage.items() if why]
+    problems: list[GradcliError] = [
+        _damaged(path, reason) for path, reason in damage.items() if reason
+    ]
     if problems:
         raise ErrorGroup(problems)
 
 
-def _damaged(path: Path, why: str) -> DataError:
+def _damaged(path: Path, reason: str) -> DataError:
     return DataError(
-        f"prepared data {path} is damaged: {why}",
+        f"prepared data {path} is damaged: {reason}",
         code="E302",
         notes=("the next training makes it anew; `gradcli data clean --yes` removes it",),
     )
@@ -188,7 +194,7 @@ def _as_object(entry: Shelved) -> dict[str, Any]:
     return {
         "set": str(entry.path),
         "state": entry.state,
-        "why": entry.why,
+        "why": entry.reason,
         "bytes": entry.size,
         "used": entry.last_use.isoformat(timespec="seconds"),
         "files": list(entry.files),
@@ -204,7 +210,7 @@ def _show(sets: list[Shelved]) -> None:
             entry.state,
             byte_size(entry.size),
             f"{age((now - entry.last_use).total_seconds())} ago",
-            join_words((Path(file).name for file in entry.files), 3) or entry.why or "-",
+            join_words((Path(file).name for file in entry.files), 3) or entry.reason or "-",
         )
         for entry in sets
     ]

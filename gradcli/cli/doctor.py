@@ -47,7 +47,7 @@ def command(ctx: click.Context, device: str, as_json: bool) -> None:
         "platform": f"{platform.system()} {platform.release()} {platform.machine()}",
         "compiler": compiler(),
         "packages": {package: version(package) or "missing" for package in PACKAGES},
-        "devices": {name: options.why_not(name) for name in DEVICES},
+        "devices": {name: options.unavailable_reason(name) for name in DEVICES},
     }
     try:
         report |= kernels()
@@ -95,22 +95,22 @@ def kernels() -> dict[str, Any]:
         "instruction_set": current,
         "self_test": tests,
         "threads": cpu.threads(),
-        "threads_why": _why_threads(),
+        "threads_why": _explain_threads(),
         "memory_free": free_memory() or 0,
         "ok": not any(tests.values()),
     }
 
 
-def _why_threads() -> str:
+def _explain_threads() -> str:
     from gradcli.engine.device import cpu
 
     may_use = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    why = f"{quantity(os.cpu_count() or 1, 'core')}, {may_use} for this process"
+    explanation = f"{quantity(os.cpu_count() or 1, 'core')}, {may_use} for this process"
     if cpu.available_cores() != may_use:
-        why += f", {cpu.available_cores()} by the container's quota"
+        explanation += f", {cpu.available_cores()} by the container's quota"
     if cpu.sharers() > 1:
-        why += f", shared by {quantity(cpu.sharers(), 'rank')}"
-    return why
+        explanation += f", shared by {quantity(cpu.sharers(), 'rank')}"
+    return explanation
 
 
 def self_test() -> str:

@@ -129,9 +129,11 @@ def device_name(ctx: click.Context, parameter: click.Parameter, value: str) -> s
 
 def _device(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
     if value.lower() == "auto":
-        return _of_rank(next(name for name in ("cuda", "metal", "cpu") if not why_not(name)))
+        return _of_rank(
+            next(name for name in ("cuda", "metal", "cpu") if not unavailable_reason(name))
+        )
     name = device_name(ctx, parameter, value)
-    reason = why_not(name)
+    reason = unavailable_reason(name)
     if reason:
         raise DeviceError(f"device '{name}' cannot be used: {reason}", notes=("use --device cpu",))
     return name if ":" in value else _of_rank(name)
@@ -146,7 +148,9 @@ def _of_rank(kind: str) -> str:
     group = launchers.ranks()
     if group is None or kind == "cpu":
         return kind
-    numbers = takewhile(lambda number: not why_not(f"{kind}:{number}"), range(group.local_size))
+    numbers = takewhile(
+        lambda number: not unavailable_reason(f"{kind}:{number}"), range(group.local_size)
+    )
     gpus = len(list(numbers))
     if gpus < group.local_size:
         host = group.members[group.rank].host
@@ -163,17 +167,17 @@ def _of_rank(kind: str) -> str:
     return name_of(kind, group.local_rank)
 
 
-def why_not(device: str) -> str:
+def unavailable_reason(device: str) -> str:
     """Why `device` cannot compute here; empty where it can."""
     kind, index = parsed(device, "--device")
     if kind == "cuda":
-        from gradcli.engine.device.gpu.installed import why_not_cuda
+        from gradcli.engine.device.gpu.installed import cuda_unavailable_reason
 
-        return why_not_cuda(index)
+        return cuda_unavailable_reason(index)
     if kind == "metal":
-        from gradcli.engine.device.gpu.installed import why_not_metal
+        from gradcli.engine.device.gpu.installed import metal_unavailable_reason
 
-        return why_not_metal(index)
+        return metal_unavailable_reason(index)
     return ""
 
 

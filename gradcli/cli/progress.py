@@ -98,9 +98,9 @@ class ProgressReporter:
         ends_epoch = step % self._per_epoch == 0 and not self._evaluates
         return ends_epoch and (few or idle > EPOCH_SECONDS)
 
-    def on_skip(self, step: int, why: str) -> None:
+    def on_skip(self, step: int, reason: str) -> None:
         """The bar moves on, beside a line that says why."""
-        self.note(f"skipped step {step}: {why}")
+        self.note(f"skipped step {step}: {reason}")
         if self._bar is not None:
             self._bar.update(1)
 

@@ -136,7 +136,7 @@ def _leave_page(run: Path) -> None:
 
         file = write_page(RunFiles(run))
     except (Exception, KeyboardInterrupt) as error:
-        why = str(error) or type(error).__name__
-        output.say_aside(f"warning: the page of the run is not written: {why}")
+        reason = str(error) or type(error).__name__
+        output.say_aside(f"warning: the page of the run is not written: {reason}")
     else:
         output.say_rows_aside([("report", str(file))])

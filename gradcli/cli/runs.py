@@ -140,7 +140,7 @@ def _cleaning_as_object(cleaning: Cleaning, removals: Sequence[RunSummary]) -> d
             {"run": str(run.path), "bytes": run.size, "removed": run.path in removed}
             for run in cleaning.go
         ],
-        "kept": [{"run": str(run.path), "why": why} for run, why in cleaning.stay],
+        "kept": [{"run": str(run.path), "why": reason} for run, reason in cleaning.stay],
     }
 
 
@@ -149,8 +149,8 @@ def _show_cleaning(cleaning: Cleaning, removals: Sequence[RunSummary] | None, ru
     word = "would remove" if removals is None else "removed"
     for run in selection:
         output.say(f"{word} {run.path}, {run.status}, {byte_size(run.size)}")
-    for run, why in cleaning.stay:
-        output.say(f"kept {run.path}: {why}")
+    for run, reason in cleaning.stay:
+        output.say(f"kept {run.path}: {reason}")
     total = f"{quantity(len(selection), 'run')}, {byte_size(sum(run.size for run in selection))}"
     if not selection:
         output.say(f"nothing to remove in {runs}")

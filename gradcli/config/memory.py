@@ -102,12 +102,12 @@ def placed(splits: Mapping[str, Split], device: str, free: int | None) -> dict[s
     """
     if device == "cpu":
         return dict(splits)
-    why = staging.why_staged(splits, free)
+    reason = staging.staging_reason(splits, free)
     for tensor in staging.all_stored(splits):
         storage = tensor.array.storage
         if isinstance(storage, Imagined):
-            storage.count(0 if why else storage.nbytes)
-    return staging.staged(splits, META) if why else dict(splits)
+            storage.count(0 if reason else storage.nbytes)
+    return staging.staged(splits, META) if reason else dict(splits)
 
 
 def on_ranks(config: Config, group: Group) -> Config:

@@ -41,7 +41,7 @@ def weights_lint(
     """Warn of weights that no gradient reaches, once for what cuts their way."""
     flat = {layer.index: layer for top in layers for layer in top.flat()}
     _one_step(flat.values(), report)
-    cuts = {index: why for index, layer in flat.items() if (why := _constant(layer))}
+    cuts = {index: reason for index, layer in flat.items() if (reason := _constant(layer))}
     if not cuts and all(layer.kind in LAYERS or layer.children for layer in flat.values()):
         return
     for device in ("meta", "cpu"):
@@ -172,8 +172,8 @@ def _say(
         locations.add(layer.location)
         missing, all_ = walk.missing.get(cutter, (0, 0))
         if cutter in walk.cutters and (missing == all_ or indices != [cutter]):
-            why = cuts.get(cutter, "lets no gradient through")
-            message = f", {why}: the weights of {_names_of(indices, flat)} get none"
+            reason = cuts.get(cutter, "lets no gradient through")
+            message = f", {reason}: the weights of {_names_of(indices, flat)} get none"
             cure = "change or remove it, or freeze these weights"
         else:
             gets = verb(missing, "gets", "get")

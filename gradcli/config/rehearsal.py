@@ -71,7 +71,7 @@ class RunMemory:
         train: a whole training, with its evaluations.
         eval: `gradcli eval` of its run on the test split, or on the one there is; None without any.
         predict: `gradcli predict` on samples of one batch after the other.
-        why_not: why the steps run eagerly, where they do; empty where they are captured.
+        fallback_reason: why the steps run eagerly, where they do; empty where they are captured.
         mapped: bytes of data files that are looked at where they lie, and of data that stays on
             the host while a GPU computes; they take none of that memory.
     """
@@ -79,7 +79,7 @@ class RunMemory:
     train: Usage
     eval: Usage | None
     predict: Usage
-    why_not: str = ""
+    fallback_reason: str = ""
     mapped: int = 0
 
     def as_json(self) -> dict[str, Any]:
@@ -246,10 +246,10 @@ def rehearse(
         DeviceError: own code looks at numbers, of which there are none; with the reason for which
             its steps are not captured.
     """
-    train, why_not = rehearse_training(config, group, device, free)
+    train, fallback_reason = rehearse_training(config, group, device, free)
     with undisturbed():
         uses = train, _evaluation(config, device, free), _prediction(config, device)
-        return RunMemory(*uses, why_not, _mapped(config, device, free))
+        return RunMemory(*uses, fallback_reason, _mapped(config, device, free))
 
 
 def _mapped(config: Config, device: str, free: int | None) -> int:

@@ -39,12 +39,12 @@ def with_scale(
     """Set the `target_scale` of the source; data without that key stays as it is."""
     if not isinstance(source, ScaledTargets):
         return source
-    why_not = _obstacle(source, facts, loss)
+    obstacle = _obstacle(source, facts, loss)
     end = _end(layers)
     bounded = end is not None and end.kind in BOUNDED
     if source.target_scale == "standard":
-        if why_not:
-            report.error("E109", f"data.target_scale: {why_not}", location_of(root, *KEY))
+        if obstacle:
+            report.error("E109", f"data.target_scale: {obstacle}", location_of(root, *KEY))
         elif bounded and end is not None:
             report.warn(
                 "W106",
@@ -55,7 +55,7 @@ def with_scale(
             )
         return source
     if source.target_scale is None and source.regression(facts):
-        if why_not or bounded or not loss.instance.distance:
+        if obstacle or bounded or not loss.instance.distance:
             return replace(source, target_scale="none")
         _threshold_lint(root, loss, report)
         return replace(source, target_scale="standard")

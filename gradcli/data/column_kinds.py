@@ -38,7 +38,7 @@ class ColumnKind:
     """The kind of a column, as it is inferred.
 
     Attributes:
-        why: of an unused column, what it holds.
+        reason: of an unused column, what it holds.
         gaps: rows that lack a value.
         distinct: different values; may be MANY where there are as many or more.
         whole: they are whole numbers.
@@ -46,7 +46,7 @@ class ColumnKind:
 
     name: str
     kind: Kind
-    why: str
+    reason: str
     gaps: int
     distinct: int
     whole: bool
@@ -72,21 +72,21 @@ def kind_in(table: TypedTable, name: str) -> ColumnKind:
     gaps = len(numbers) - len(values)
     distinct = MANY if words is None else len(set(values))
     whole = bool(values) and all(map(float.is_integer, values))
-    why = _useless(len(values), distinct, gaps)
-    if not why and whole and _identifies(name, values):
-        why = "another number in every row"
-    return ColumnKind(name, "unused" if why else "numeric", why, gaps, distinct, whole)
+    reason = _useless(len(values), distinct, gaps)
+    if not reason and whole and _identifies(name, values):
+        reason = "another number in every row"
+    return ColumnKind(name, "unused" if reason else "numeric", reason, gaps, distinct, whole)
 
 
 def _kind_of_words(name: str, rows: int, words: WordColumn | None) -> ColumnKind:
     if words is None:
-        why = f"neither numbers nor up to {quantity(MOST_CATEGORIES, 'different word')}"
-        return ColumnKind(name, "unused", why, 0, MANY, False)
+        reason = f"neither numbers nor up to {quantity(MOST_CATEGORIES, 'different word')}"
+        return ColumnKind(name, "unused", reason, 0, MANY, False)
     marks = {code for code, word in enumerate(words.table) if is_missing(word, allowed=True)}
     gaps = sum(map(words.codes.count, {GAP, *marks}))
     distinct, values = len(words.table) - len(marks), rows - gaps
-    why = _useless(values, distinct, gaps) or _no_category(values, distinct)
-    return ColumnKind(name, "unused" if why else "category", why, gaps, distinct, False)
+    reason = _useless(values, distinct, gaps) or _no_category(values, distinct)
+    return ColumnKind(name, "unused" if reason else "category", reason, gaps, distinct, False)
 
 
 def _useless(values: int, different: int, gaps: int) -> str:

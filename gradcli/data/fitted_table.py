@@ -210,7 +210,7 @@ def _time_candidates(source: CsvSource, table: TypedTable, numeric: Sequence[str
 
 
 def _reasons(unused: Sequence[ColumnKind]) -> list[str]:
-    reasons = [f"{path_text(kind.name)!r} ({kind.why})" for kind in unused[:MOST_NAMES]]
+    reasons = [f"{path_text(kind.name)!r} ({kind.reason})" for kind in unused[:MOST_NAMES]]
     rest = len(unused) - MOST_NAMES
     return [*reasons, quantity(rest, "more column")] if rest > 0 else reasons
 

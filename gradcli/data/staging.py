@@ -54,7 +54,7 @@ def nbytes(splits: Mapping[str, Split]) -> int:
     return sum(tensor.numel() * tensor.dtype.size for tensor in all_stored(splits))
 
 
-def why_staged(splits: Mapping[str, Split], free: int | None) -> str:
+def staging_reason(splits: Mapping[str, Split], free: int | None) -> str:
     """Why these splits stay on the host of a GPU with `free` bytes; empty where they do not."""
     from gradcli.engine.device.gpu.device import MOST_COUNTED
 
@@ -84,9 +84,9 @@ def placed(
     `memory` limits the bytes to use there; None: no limit.
     """
     free = free_on(device, memory)
-    why = "" if free is None else why_staged(splits, free)
-    if why:
-        return staged(splits, device), (note(splits, device, why),)
+    reason = "" if free is None else staging_reason(splits, free)
+    if reason:
+        return staged(splits, device), (note(splits, device, reason),)
     return {name: split.to(device) for name, split in splits.items()}, ()
 
 
@@ -101,9 +101,9 @@ def free_on(device: str, memory: int | None = None) -> int | None:
     return free if memory is None else min(free, memory)
 
 
-def note(splits: Mapping[str, Split], device: str, why: str) -> str:
+def note(splits: Mapping[str, Split], device: str, reason: str) -> str:
     """A line for the user."""
     return (
         f"the data stays in the host's memory: it would take {byte_size(nbytes(splits))} of "
-        f"{device}, {why}; batches go there while the step before computes"
+        f"{device}, {reason}; batches go there while the step before computes"
     )

@@ -66,9 +66,9 @@ def _check_half(op: Row, sample: Sample, device: str) -> list[Difference]:
     except GradcliError as error:
         return [Difference(op.name, str(sample), f"in bfloat16 {device} says: {error.message}")]
     return [
-        Difference(op.name, str(sample), f"in bfloat16, {name}: {why}")
+        Difference(op.name, str(sample), f"in bfloat16, {name}: {reason}")
         for (name, x), (_, y) in zip(on_device, on_cpu, strict=True)
-        if (why := _differs(x, y, RELATIVE_HALF)) and op.name not in UNDEFINED
+        if (reason := _differs(x, y, RELATIVE_HALF)) and op.name not in UNDEFINED
     ]
 
 
@@ -89,9 +89,9 @@ def _check_single(op: Row, sample: Sample, device: str) -> list[Difference]:
     failed = []
     for (name, x), (_, y), (_, z) in zip(on_device, on_cpu, single, strict=True):
         # Where the type itself decides (what is drawn, a default eps), float32 is compared.
-        why = _differs(x, z if _differs(z, y) else y)
-        if why and op.name not in UNDEFINED:
-            failed.append(Difference(op.name, str(sample), f"{name}: {why}"))
+        reason = _differs(x, z if _differs(z, y) else y)
+        if reason and op.name not in UNDEFINED:
+            failed.append(Difference(op.name, str(sample), f"{name}: {reason}"))
     return failed
 
 

@@ -101,7 +101,7 @@ class Server(ThreadingHTTPServer):
                 return
             except OSError as error:
                 if port is not None or error.errno != errno.EADDRINUSE:
-                    raise OptionError(f"port {candidate} of {ADDRESS}: {_why(error)}") from error
+                    raise OptionError(f"port {candidate} of {ADDRESS}: {_reason(error)}") from error
                 # A socket that was refused may have a port all the same.
                 self.socket.close()
                 self.socket = socket.socket(self.address_family, self.socket_type)
@@ -289,7 +289,7 @@ def _event(name: str, mark: Mark, value: object) -> bytes:
     return f"id: {mark}\nevent: {name}\ndata: {data}\n\n".encode()
 
 
-def _why(error: OSError) -> str:
+def _reason(error: OSError) -> str:
     if error.errno == errno.EADDRINUSE:
         return "it is in use; name another, or none for a free one"
     if error.errno == errno.EACCES:

@@ -102,7 +102,7 @@ class _Sorted:
         if not inputs:
             raise DataError(
                 f"{table.source}: no column is left to predict {brief(name)} from: "
-                f"{'; '.join(_why(unused, 4))}",
+                f"{'; '.join(_unused_reasons(unused, 4))}",
                 code="E305",
             )
         return cls(table, target, inputs, unused, drop=target.gaps > 0)
@@ -129,7 +129,7 @@ class _Sorted:
             name,
             (
                 self._about(classes),
-                *(f"Not used: {text}." for text in _why(self.unused, MOST_NAMES)),
+                *(f"Not used: {text}." for text in _unused_reasons(self.unused, MOST_NAMES)),
             ),
             data,
             _layers(rows, classes),
@@ -186,11 +186,11 @@ def _target(table: TypedTable, once: Sequence[str], target_name: str | None) -> 
 
 def _check_target(table: TypedTable, target: ColumnKind) -> None:
     """A target may count or be called an id, so long as it is numbers."""
-    why = target.why
-    if why and (target.distinct < 2 or not target.whole):
+    reason = target.reason
+    if reason and (target.distinct < 2 or not target.whole):
         raise DataError(
-            f"{table.source}: the column {brief(target.name)} cannot be predicted: {why}; choose "
-            "another one with --target",
+            f"{table.source}: the column {brief(target.name)} cannot be predicted: {reason}; "
+            "choose another one with --target",
             code="E305",
         )
     if table.count - target.gaps < FEWEST:
@@ -227,8 +227,8 @@ def _gaps(table: TypedTable, name: str) -> list[bool]:
     return [code == GAP for code in table.words[name].codes]
 
 
-def _why(unused: Sequence[ColumnKind], most: int) -> list[str]:
-    reasons = [f"{brief(column.name)} ({column.why})" for column in unused[:most]]
+def _unused_reasons(unused: Sequence[ColumnKind], most: int) -> list[str]:
+    reasons = [f"{brief(column.name)} ({column.reason})" for column in unused[:most]]
     rest = len(unused) - most
     return [*reasons, f"{quantity(rest, 'more column')}"] if rest > 0 else reasons
 

@@ -82,7 +82,7 @@ class SilentReporter:
     def on_step(self, step: int, loss: float, rate: float) -> None:
         """Nothing."""
 
-    def on_skip(self, step: int, why: str) -> None:
+    def on_skip(self, step: int, reason: str) -> None:
         """Nothing."""
 
     def on_evaluation(self, step: int, metrics: Mapping[str, float]) -> None:

@@ -68,7 +68,7 @@ class Evaluation:
         self.trouble = ""
         # No note on a batch that cannot be captured: the training step gives it.
         self._batch = capture(
-            _states_of(job, split, look), on_refusal=lambda _: None, eager=not job.settings.capture
+            _states_of(job, split, look), on_fallback=lambda _: None, eager=not job.settings.capture
         )
 
     def run(

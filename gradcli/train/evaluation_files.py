@@ -51,9 +51,9 @@ def write_evaluation(
         encoded = _encoded(tensors, step, sight.split) if tensors else []
         directory.write_evaluation(record, encoded)
     except Exception as error:  # of the user's own code too: no reason to lose a training
-        why = error.message if isinstance(error, GradcliError) else _describe(error)
+        reason = error.message if isinstance(error, GradcliError) else _describe(error)
         directory.discard_evaluation()
-        note(f"warning: {EVALUATION[0]} is not written: {why}")
+        note(f"warning: {EVALUATION[0]} is not written: {reason}")
 
 
 def obstacle(job: Job) -> str:

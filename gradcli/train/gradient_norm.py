@@ -44,7 +44,7 @@ class GradientNorm:
         outputs = [grad for program in programs() for grad in program.grads.values()]
         if not _among(grads[0], outputs):
             return float(norm_of(grads).item())
-        captured = self._capture(partial(norm_of, grads), on_refusal=lambda why: None)
+        captured = self._capture(partial(norm_of, grads), on_fallback=lambda reason: None)
         self._captured = [pair for pair in self._captured if _among(pair[0], outputs)]
         self._captured.append((grads[0], captured))
         return float(captured().item())

@@ -192,11 +192,11 @@ class Trainer:
         explanation = explain(self.job, self._step, NonfiniteStep(step, indices, figures))
         row = self.meta.skipped_in_a_row + 1
         skips = self.job.settings.on_nonfinite == "skip" and row < SKIPS
-        why = {"skipped": explanation.error.message} if skips else {}
+        skip = {"skipped": explanation.error.message} if skips else {}
         epoch, rate = self.meta.step // self.per_epoch, self._step.rates(step)[0]
         line = {"epoch": epoch, "loss": figures.loss, "lr": rate, "seconds": self._seconds()}
         norm = {} if figures.norm is None else {"grad_norm": figures.norm}
-        self._log("step", step, **line, **norm, **why)
+        self._log("step", step, **line, **norm, **skip)
         if not skips:
             in_data = of_first(distributed.group(), lambda: explanation.in_data)
             if in_data and self._saved != self.meta.step:

@@ -33,7 +33,7 @@ class Predictor:
         self._lock = Lock()
         job.model.eval()
         self._outputs = capture(
-            _outputs_of(job), on_refusal=lambda _: None, eager=not job.settings.capture
+            _outputs_of(job), on_fallback=lambda _: None, eager=not job.settings.capture
         )
 
     def alone(self) -> AbstractContextManager[Any]:

@@ -67,7 +67,7 @@ class Reporter(Protocol):
     def on_step(self, step: int, loss: float, rate: float) -> None:
         """A step is complete; `rate` is its learning rate."""
 
-    def on_skip(self, step: int, why: str) -> None:
+    def on_skip(self, step: int, reason: str) -> None:
         """A step was left out because its loss or gradients are not finite."""
 
     def on_evaluation(self, step: int, metrics: Mapping[str, float]) -> None:

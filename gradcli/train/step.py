@@ -71,7 +71,7 @@ class TrainingStep:
                 note(words)
         self.captured = capture(
             self._step,
-            on_refusal=lambda why: note(f"the steps run eagerly, one by one: {why}"),
+            on_fallback=lambda reason: note(f"the steps run eagerly, one by one: {reason}"),
             eager=not job.settings.capture,
         )
         self.norms: dict[int, float] = {}

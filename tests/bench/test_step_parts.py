@@ -144,7 +144,7 @@ def test_a_step_is_the_same_eagerly_and_captured() -> None:
     for captured in (False, True):
         steps = step.TrainingSteps(build(load(CONFIGS / "penguins.yaml")), captured=captured)
         losses.append([steps.run(count) for count in (1, 1, 1, 5, 20)])
-        assert steps.why_not == ""
+        assert steps.fallback_reason == ""
     assert losses[0] == losses[1]
 
 

@@ -21,7 +21,7 @@ def test_a_captured_step_of_each_axis_lowers_the_loss(axis: str) -> None:
     step, x, y = grow_cases.step(engine, axis, AXES[axis].sizes[0])
     captured = engine.capture(step)
     losses = [captured(x, y).item() for _ in range(30)]
-    assert captured.why_not == ""
+    assert captured.fallback_reason == ""
     assert losses[-1] < losses[0]
 
 

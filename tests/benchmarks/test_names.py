@@ -102,7 +102,7 @@ LOSSES_OF_NAMES = (
         {
             "gradcli.engine.capture no longer needs at most 1 arguments",
             "gradcli.engine.capture no longer takes eager=False",
-            "gradcli.engine.capture no longer takes on_refusal=None",
+            "gradcli.engine.capture no longer takes on_fallback=None",
         },
     ),
     (_with_hidden_arguments, "full", {"gradcli.engine.full does not say how it is called"}),

@@ -130,7 +130,9 @@ def test_a_host_with_more_ranks_than_gpus_is_refused(
     group = ThreadGroup(Network(4), 3)  # two ranks a host
     monkeypatch.setattr(launchers, "ranks", lambda: group)
     monkeypatch.setattr(launchers, "TURN", 0)
-    monkeypatch.setattr(options, "why_not", lambda name: "" if name in GPUS else "not there")
+    monkeypatch.setattr(
+        options, "unavailable_reason", lambda name: "" if name in GPUS else "not there"
+    )
     with pytest.raises(Aborted, match="4"):
         gradcli("train", "dots.yaml", "--device", device)
     said = capfd.readouterr().err

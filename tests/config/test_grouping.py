@@ -350,7 +350,7 @@ def test_groups_with_momenta_of_their_own_step_as_in_torch(
         step(*grads.values())
         theirs.step()
         mine.step()
-    assert not getattr(step, "why_not", "")
+    assert not getattr(step, "fallback_reason", "")
     for name, parameter in parameters.items():
         assert parameter.tolist() == ours[name].tolist(), name
         away = (parameter - engine.tensor(twins[name].detach().tolist())).abs().amax().item()
@@ -381,7 +381,7 @@ def test_groups_and_clipping_train_captured_as_eagerly(job: Callable[..., Job]) 
         engine.manual_seed(3)
         captured = engine.capture(update, eager=eager)
         captured.scan(x, y, rates)
-        assert eager or not captured.why_not
+        assert eager or not captured.fallback_reason
         assert made.model.state_dict()["0.bias"].tolist() == before
         ends.append({key: value.tolist() for key, value in made.model.state_dict().items()})
     assert ends[0] == ends[1]

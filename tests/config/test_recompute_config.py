@@ -105,7 +105,7 @@ def trained(job: Job, eager: bool) -> dict[str, Any]:
     states = engine.tensor([[3, number, 0] for number in range(4)])
     captured = engine.capture(update, eager=eager)
     losses = captured.scan(x, y, states).tolist()
-    assert eager or not captured.why_not
+    assert eager or not captured.fallback_reason
     return {name: value.tolist() for name, value in job.model.state_dict().items()} | {
         "losses": losses
     }

@@ -46,7 +46,7 @@ def test_a_column_is_numbers_or_categories(name: str, cells: list[str], kind: st
 def test_a_column_that_teaches_nothing_says_why(name: str, cells: list[str], why: str) -> None:
     made = kind_of_column(name, cells)
     assert made.kind == "unused"
-    assert made.why.startswith(why)
+    assert made.reason.startswith(why)
 
 
 def test_gaps_and_values_are_counted() -> None:

@@ -222,7 +222,7 @@ def trained(name: str, passes: Any, *, eager: bool) -> tuple[list[Any], list[Any
 
     fast = engine.capture(step, passes=passes, eager=eager)
     losses = [fast(x, target).item() for _ in range(6)]
-    return losses, [p.tolist() for p in model.parameters()], fast.why_not
+    return losses, [p.tolist() for p in model.parameters()], fast.fallback_reason
 
 
 @pytest.mark.parametrize("name", sorted(models()))

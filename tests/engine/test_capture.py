@@ -68,7 +68,7 @@ def test_replayed_steps_give_the_bits_of_eager_steps(name: str, threads: int) ->
         model, step = small(OPTIMIZERS[name])
         eager = [step(xs[i], ys[i]) for i in range(9)]
         other, step = small(OPTIMIZERS[name])
-        captured = engine.capture(step, on_refusal=refuse)
+        captured = engine.capture(step, on_fallback=refuse)
         replayed = [captured(xs[i], ys[i]) for i in range(9)]
     finally:
         cpu.set_threads(before)
@@ -86,7 +86,7 @@ def test_a_scan_is_a_loop_over_the_rows() -> None:
     eager = [step(xs[i], ys[i])["loss"].item() for i in range(7)]
     other, step = small(OPTIMIZERS["adam"], dropout=0.4)
     engine.manual_seed(5)
-    captured = engine.capture(step, on_refusal=refuse)
+    captured = engine.capture(step, on_fallback=refuse)
     assert captured.scan(xs, ys)["loss"].tolist() == eager
     assert weights(model) == weights(other)
     again = [step(xs[i], ys[i])["loss"].item() for i in range(2)]
@@ -99,7 +99,7 @@ def test_a_smaller_batch_is_a_program_of_its_own() -> None:
     xs, ys = batches(6)
     model, step = small(OPTIMIZERS["adam"])
     other, captured_step = small(OPTIMIZERS["adam"])
-    captured = engine.capture(captured_step, on_refusal=refuse)
+    captured = engine.capture(captured_step, on_fallback=refuse)
     for i in range(6):
         for size in (11, 3):
             step(xs[i, :size], ys[i, :size])
@@ -134,7 +134,7 @@ def test_a_learning_rate_that_changes_needs_no_new_program() -> None:
     made: list[Any] = []
 
     def wrap(step: Step) -> Step:
-        made.append(engine.capture(step, on_refusal=refuse))
+        made.append(engine.capture(step, on_fallback=refuse))
         return made[0]  # type: ignore[no-any-return]
 
     assert run(wrap) == run(lambda step: step)
@@ -160,7 +160,7 @@ def test_rates_and_random_state_given_as_tensors_reach_every_step_of_a_scan() ->
         rates = engine.tensor([[0.01 * i] for i in range(6)], dtype=engine.float64)
         states = engine.tensor([[42, i, 0] for i in range(6)])
         if scan:
-            captured = engine.capture(step, on_refusal=refuse)
+            captured = engine.capture(step, on_fallback=refuse)
             losses = captured.scan(xs, ys, rates, states).tolist()
         else:
             losses = [step(xs[i], ys[i], rates[i], states[i]).item() for i in range(6)]
@@ -172,7 +172,7 @@ def test_rates_and_random_state_given_as_tensors_reach_every_step_of_a_scan() ->
 def test_training_mode_is_part_of_what_was_recorded() -> None:
     engine.manual_seed(1)
     model = nn.Dropout(0.5)
-    forward = engine.capture(lambda x: model(x), on_refusal=refuse)
+    forward = engine.capture(lambda x: model(x), on_fallback=refuse)
     x = engine.ones(50)
     trained = [forward(x).tolist() for _ in range(4)]
     model.eval()
@@ -184,10 +184,10 @@ def test_training_mode_is_part_of_what_was_recorded() -> None:
 
 def refused(step: Step, *args: Any, times: int = 3) -> str:
     told: list[str] = []
-    captured = engine.capture(step, on_refusal=told.append)
+    captured = engine.capture(step, on_fallback=told.append)
     for _ in range(times):
         assert captured(*args).tolist() == step(*args).tolist()
-    assert captured.why_not == told[0]
+    assert captured.fallback_reason == told[0]
     assert not captured.programs
     assert len(told) == 1
     return told[0]
@@ -207,12 +207,12 @@ def test_a_step_that_python_changes_stays_eager() -> None:
         seen.append(0)
         return x * float(len(seen) // 2)
 
-    captured = engine.capture(step, on_refusal=seen.append)  # type: ignore[arg-type]
+    captured = engine.capture(step, on_fallback=seen.append)  # type: ignore[arg-type]
     captured(engine.ones(3))
     captured(engine.ones(3))
     captured(engine.ones(3))
     assert any("the options of its call" in str(s) or "anew" in str(s) for s in seen)
-    assert captured.why_not
+    assert captured.fallback_reason
 
 
 def test_state_that_is_carried_from_step_to_step_by_python_stays_eager() -> None:
@@ -223,7 +223,7 @@ def test_state_that_is_carried_from_step_to_step_by_python_stays_eager() -> None
         return carried[0]
 
     told: list[str] = []
-    captured = engine.capture(step, on_refusal=told.append)
+    captured = engine.capture(step, on_fallback=told.append)
     sums = [captured(engine.ones(3)).tolist()[0] for _ in range(5)]
     assert sums == [3.0, 7.0, 15.0, 31.0, 63.0]
     assert "reads memory that the step before had made" in told[0]
@@ -237,7 +237,7 @@ def test_gradients_that_pile_up_over_steps_stay_eager() -> None:
         return x.sum()
 
     told: list[str] = []
-    captured = engine.capture(step, on_refusal=told.append)
+    captured = engine.capture(step, on_fallback=told.append)
     for i in range(4):
         captured(engine.ones(3))
         assert w.grad.tolist() == [i + 1.0] * 3
@@ -250,7 +250,7 @@ def test_an_argument_that_is_overwritten_stays_eager() -> None:
         return x.sum()
 
     told: list[str] = []
-    captured = engine.capture(step, on_refusal=told.append)
+    captured = engine.capture(step, on_fallback=told.append)
     x = engine.zeros(3)
     for i in range(4):
         assert captured(x).item() == 3.0 * (i + 1)
@@ -279,7 +279,7 @@ def test_wrong_arguments_and_results_are_refused() -> None:
 
 
 def test_what_a_replay_gives_is_the_callers_own() -> None:
-    captured = engine.capture(lambda x: x * 2, on_refusal=refuse)
+    captured = engine.capture(lambda x: x * 2, on_fallback=refuse)
     made = [captured(engine.full((3,), float(i))) for i in range(5)]
     assert [m.tolist()[0] for m in made] == [0.0, 2.0, 4.0, 6.0, 8.0]
 
@@ -293,7 +293,7 @@ def test_a_number_that_is_not_finite_ends_the_steps_before_the_update() -> None:
         w.add_(1.0)
         return loss
 
-    captured = engine.capture(step, on_refusal=refuse)
+    captured = engine.capture(step, on_fallback=refuse)
     xs = engine.ones(6, 2)
     xs[4, 1] = math.inf
     result = captured.steps(xs)
@@ -307,7 +307,7 @@ def test_a_number_that_is_not_finite_ends_the_steps_before_the_update() -> None:
 
 def test_an_index_out_of_range_is_refused_in_a_replay_too() -> None:
     table = engine.randn(5, 3)
-    captured = engine.capture(lambda i: engine.index_select(table, 0, i), on_refusal=refuse)
+    captured = engine.capture(lambda i: engine.index_select(table, 0, i), on_fallback=refuse)
     good = engine.tensor([0, 4])
     for _ in range(3):
         captured(good)
@@ -330,7 +330,7 @@ def test_seeding_inside_a_step_stays_eager() -> None:
 def test_memory_stays_flat_over_many_replays(allocated: Callable[[], int]) -> None:
     xs, ys = batches(50)
     _, step = small(OPTIMIZERS["adam"])
-    captured = engine.capture(step, on_refusal=refuse)
+    captured = engine.capture(step, on_fallback=refuse)
     captured.scan(xs, ys)
     before = allocated()
     for _ in range(20):
@@ -340,7 +340,7 @@ def test_memory_stays_flat_over_many_replays(allocated: Callable[[], int]) -> No
 
 def test_the_arena_is_exactly_what_is_allocated_for_it(allocated: Callable[[], int]) -> None:
     x = engine.randn(40, 50)
-    captured = engine.capture(lambda a: (((a * 2).exp() + 1) @ a.t()).sum(), on_refusal=refuse)
+    captured = engine.capture(lambda a: (((a * 2).exp() + 1) @ a.t()).sum(), on_fallback=refuse)
     captured(x)
     before = allocated()
     captured(x)
@@ -377,13 +377,13 @@ def test_options_of_the_optimizer_that_change_make_a_new_program() -> None:
             wrapped(xs[i], ys[i])
         return weights(model)
 
-    captured = run(lambda step: engine.capture(step, on_refusal=refuse))
+    captured = run(lambda step: engine.capture(step, on_fallback=refuse))
     assert captured == run(lambda step: step)
 
 
 def test_arguments_that_never_repeat_stay_eager_in_the_end() -> None:
     told: list[str] = []
-    captured = engine.capture(lambda x, by: x * by, on_refusal=told.append)
+    captured = engine.capture(lambda x, by: x * by, on_fallback=told.append)
     for i in range(80):
         assert captured(engine.ones(2), float(i)).tolist() == [i, i]
     assert len(told) == 1
@@ -392,5 +392,5 @@ def test_arguments_that_never_repeat_stay_eager_in_the_end() -> None:
 
 def test_a_long_scan_comes_back_to_python_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gradcli.engine.program.replay.STRETCH_SECONDS", 1e-9)
-    captured = engine.capture(lambda x: x * 3, on_refusal=refuse)
+    captured = engine.capture(lambda x: x * 3, on_fallback=refuse)
     assert captured.scan(engine.arange(9)).tolist() == [3 * i for i in range(9)]

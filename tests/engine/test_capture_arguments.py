@@ -19,7 +19,7 @@ def refuse(why: str) -> None:
 
 
 def captured(step: Any) -> Any:
-    return engine.capture(step, on_refusal=refuse)
+    return engine.capture(step, on_fallback=refuse)
 
 
 def own_memory(step: Any) -> list[Any]:

@@ -44,7 +44,7 @@ class Counting(nn.Module):
 
 def test_what_the_step_itself_writes_makes_no_new_program() -> None:
     model = Counting()
-    fast, runs = counted(model, on_refusal=refuse)
+    fast, runs = counted(model, on_fallback=refuse)
     for i in range(6):
         model.epoch = i  # no forward reads it
         assert fast(engine.full((3,), float(i))).tolist() == [i + 1.0] * 3
@@ -55,7 +55,7 @@ def test_what_the_step_itself_writes_makes_no_new_program() -> None:
 
 def test_numbers_that_go_to_and_fro_have_a_program_each() -> None:
     model = Counting()
-    fast, runs = counted(model, on_refusal=refuse)
+    fast, runs = counted(model, on_fallback=refuse)
     for _ in range(5):
         for scale in (1.0, 2.0, -0.0, 0.0):
             model.scale = scale
@@ -69,7 +69,7 @@ def test_a_number_that_always_changes_stays_eager_and_is_named(
 ) -> None:
     model = Counting()
     told: list[str] = []
-    fast, runs = counted(model, on_refusal=told.append)
+    fast, runs = counted(model, on_fallback=told.append)
     before = 0
     for i in range(200):
         model.scale = 0.5 * i
@@ -87,7 +87,7 @@ def test_tensors_that_are_always_replaced_stay_eager_and_are_named(
 ) -> None:
     model = nn.Linear(50, 50)
     told: list[str] = []
-    fast, runs = counted(model, on_refusal=told.append)
+    fast, runs = counted(model, on_fallback=told.append)
     levels = []
     for _ in range(150):
         model.weight = nn.Parameter(engine.randn(50, 50))
@@ -101,7 +101,7 @@ def test_tensors_that_are_always_replaced_stay_eager_and_are_named(
 
 def test_nothing_is_kept_of_parameters_that_were_replaced(allocated: Callable[[], int]) -> None:
     layer = nn.Linear(64, 64)
-    fast, runs = counted(layer, on_refusal=refuse)
+    fast, runs = counted(layer, on_fallback=refuse)
     x = engine.randn(2, 64)
     small = engine.randn(1, 64)
     levels = []
@@ -120,7 +120,7 @@ def test_nothing_is_kept_of_parameters_that_were_replaced(allocated: Callable[[]
 
 def test_reading_attributes_is_as_it_was_when_nobody_records() -> None:
     model = Counting()
-    fast, _ = counted(model, on_refusal=refuse)
+    fast, _ = counted(model, on_fallback=refuse)
     for _ in range(3):
         fast(engine.ones(1))
     with pytest.raises(ZeroDivisionError):

@@ -53,5 +53,5 @@ def test_a_replayed_step_has_the_bits_of_an_eager_one(make, shape):
     *eager, _ = trained(make, shape, captured=False)
     *replayed, run = trained(make, shape, captured=True)
     assert replayed == eager
-    assert run.why_not == ""
+    assert run.fallback_reason == ""
     assert run.programs

@@ -233,7 +233,7 @@ class Run:
         self.model, self.layer, self.call = WAYS[way]()
         self.optimizer = optim.SGD(list(self.model.parameters()), lr=0.05, momentum=0.5)
         self.runs = 0
-        self.step: Any = engine.capture(self.made, on_refusal=refuse) if capture else self.made
+        self.step: Any = engine.capture(self.made, on_fallback=refuse) if capture else self.made
 
     def made(self, x: Any) -> Any:
         self.runs += 1
@@ -281,7 +281,7 @@ def test_what_a_class_gives_is_noticed_too(name: str, monkeypatch: pytest.Monkey
         pass
 
     layer, other = Own(), Own()
-    fast = engine.capture(layer, on_refusal=refuse)
+    fast = engine.capture(layer, on_fallback=refuse)
     x = numbers(3, WIDTH, seed=40)
     for _ in range(4):
         assert fast(x).tolist() == other(x).tolist()

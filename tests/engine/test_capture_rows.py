@@ -48,14 +48,14 @@ def refused(step: Any) -> Any:
         x.sum().item()
         return step(x)
 
-    return engine.capture(reading, on_refusal=lambda _: None)
+    return engine.capture(reading, on_fallback=lambda _: None)
 
 
 def no_room(step: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(
         importlib.import_module("gradcli.engine.program.capture"), "MAX_PROGRAMS", -1
     )
-    return engine.capture(step, on_refusal=lambda _: None)
+    return engine.capture(step, on_fallback=lambda _: None)
 
 
 def copies(value: Any, of: Callable[[Any], Any] = lambda tensor: tensor) -> Any:
@@ -74,7 +74,7 @@ def rows(scanned: Any, count: int) -> list[Any]:
 
 def kinds(monkeypatch: pytest.MonkeyPatch) -> dict[str, Callable[[Any], Any]]:
     return {
-        "captured": lambda step: engine.capture(step, on_refusal=lambda _: None),
+        "captured": lambda step: engine.capture(step, on_fallback=lambda _: None),
         "eager": lambda step: engine.capture(step, eager=True),
         "refused": refused,
         "too many kinds of arguments": lambda step: no_room(step, monkeypatch),
@@ -128,7 +128,7 @@ def test_inside_another_captured_step_too(returned: str) -> None:
             state.change(x)
             return RETURNED[returned](state, x)
 
-        inner = engine.capture(step, on_refusal=lambda _: None)
+        inner = engine.capture(step, on_fallback=lambda _: None)
 
         def outer(xs: Any) -> Any:
             state.sums.zero_()
@@ -152,7 +152,7 @@ def test_inside_another_captured_step_too(returned: str) -> None:
 def test_plain_values_that_change_are_no_result() -> None:
     count = iter(range(100))
     told: list[str] = []
-    counting = engine.capture(lambda x: (x * 2.0, next(count)), on_refusal=told.append)
+    counting = engine.capture(lambda x: (x * 2.0, next(count)), on_fallback=told.append)
     came = [counting(engine.ones(1))[1] for _ in range(5)]
     assert came == [0, 1, 2, 3, 4]
     assert told == [

@@ -101,7 +101,7 @@ def test_the_shortest_way_is_closed_to_what_must_be_seen() -> None:
     for number in (1.0, 2.0, 3.0):
         a = engine.full((3,), number)
         assert step(a).tolist() == (a + a).exp().tolist()
-    assert step.why_not == ""
+    assert step.fallback_reason == ""
 
 
 @pytest.mark.parametrize("dtype", [engine.float32, engine.float64])

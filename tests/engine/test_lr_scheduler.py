@@ -92,7 +92,7 @@ def test_a_captured_step_takes_each_new_rate():
         for i in range(12):
             losses.append(fast(engine.full((4,), 1.0 + i)).item())
             scheduler.step()
-        assert eager or not fast.why_not
+        assert eager or not fast.fallback_reason
         results.append((losses, weight.tolist()))
     assert results[0] == results[1]
 

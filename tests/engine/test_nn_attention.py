@@ -111,7 +111,7 @@ def test_captured_training_has_the_bits_of_eager_training(kind: str) -> None:
 
         captured = engine.capture(step, eager=eager)
         losses = [captured(engine.randn(2, 7, 8)).item() for _ in range(6)]
-        assert eager or not captured.why_not
+        assert eager or not captured.fallback_reason
         return [losses, [p.tolist() for p in layer.parameters()]]
 
     assert trained(eager=False) == trained(eager=True)

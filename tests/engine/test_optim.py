@@ -318,7 +318,7 @@ def test_captured_steps_are_the_eager_ones_bit_for_bit(name):
         for i in range(6):
             optimizer.param_groups[0]["lr"] = 0.1 / (1 + i)
             captured(engine.full((2, 3), 0.3 * i + 0.1))
-        assert eager or (captured.programs and not captured.why_not)
+        assert eager or (captured.programs and not captured.fallback_reason)
         found.append([t.tolist() for t in (p, *optimizer.state_tensors().values())])
     assert found[0] == found[1]
 

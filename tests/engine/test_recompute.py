@@ -91,7 +91,7 @@ def test_a_captured_step_replays_it_to_the_same_bits() -> None:
         losses = [fast(x[i]).item() for i in range(6)]
         found.append([losses, [p.grad.tolist() for p in model.parameters() if p.grad is not None]])
         if isinstance(fast, engine.Captured):
-            assert fast.why_not == ""
+            assert fast.fallback_reason == ""
             assert len(fast.programs) == 1
     assert found[0] == found[1]
     assert len(set(found[0][0])) == 6

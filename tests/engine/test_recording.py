@@ -65,7 +65,7 @@ def refused(look: Look) -> None:
         return x * 2
 
     told: list[str] = []
-    captured = engine.capture(step, on_refusal=told.append)
+    captured = engine.capture(step, on_fallback=told.append)
     for number in (1.0, 2.0, 3.0):
         assert captured(engine.full((3,), number)).tolist() == [2 * number] * 3
     assert len(caught) == len(told) == 1
@@ -86,7 +86,7 @@ def test_looking_at_values_through_numpy_ends_the_recording(way: str) -> None:
 
 def test_a_number_read_through_numpy_is_not_frozen() -> None:
     pytest.importorskip("numpy", reason="needs the extra: pip install '.[parity]'")
-    captured = engine.capture(lambda x: x * float(x.numpy()[0]), on_refusal=lambda why: None)
+    captured = engine.capture(lambda x: x * float(x.numpy()[0]), on_fallback=lambda why: None)
     for number in (1.0, 1.0, 3.0):  # two calls alike, which is when a step is believed
         assert captured(engine.full((3,), number)).tolist() == [number * number] * 3
 

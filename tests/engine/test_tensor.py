@@ -199,6 +199,6 @@ def test_a_captured_division_by_0_ends_the_replay() -> None:
     nine = engine.tensor([9, 8])
     for _ in range(3):
         assert divide(nine, engine.tensor([2, 3])).tolist() == [4, 2]
-    assert not divide.why_not
+    assert not divide.fallback_reason
     with pytest.raises(NumericsError, match="number at position 1 is 0"):
         divide(nine, engine.tensor([2, 0]))

@@ -195,7 +195,7 @@ def test_a_captured_step_notices_that_the_hooks_of_a_leaf_changed() -> None:
     fast(x)
     assert grad_of(w) == [6.0]
     assert len(fast.programs) == 2
-    assert fast.why_not == ""
+    assert fast.fallback_reason == ""
 
 
 # -- modules ---------------------------------------------------------------------------------------

@@ -57,7 +57,7 @@ def one_captured_step() -> Callable[[int], Answers]:
     def listed(result: Any) -> Any:
         return result["y"].tolist(), result["largest"].tolist()
 
-    fast = engine.capture(predict, on_refusal=refuse)
+    fast = engine.capture(predict, on_fallback=refuse)
 
     def asked(number: int) -> Answers:
         given = questions(number)
@@ -88,7 +88,7 @@ def own_captured_steps() -> Callable[[int], Answers]:
             chosen.step()
             return loss
 
-        run = engine.capture(step, on_refusal=refuse) if capture else step
+        run = engine.capture(step, on_fallback=refuse) if capture else step
         given = questions(number)
         for i in itertools.count():
             yield run(given[i % 3]).item()
@@ -224,10 +224,10 @@ def test_no_two_threads_make_the_same_draw() -> None:
     def many(ways: list[Callable[[], Any]]) -> None:
         drawn.extend(tuple(ways[i % len(ways)]().tolist()) for i in range(900))
 
-    captured: list[Callable[[], Any]] = [engine.capture(draw, on_refusal=refuse) for _ in "ab"]
+    captured: list[Callable[[], Any]] = [engine.capture(draw, on_fallback=refuse) for _ in "ab"]
     for _ in range(3):
         drawn.extend(tuple(step().tolist()) for step in captured)
-    late = engine.capture(draw, on_refusal=lambda _: None)  # others draw while it is recorded
+    late = engine.capture(draw, on_fallback=lambda _: None)  # others draw while it is recorded
     ways: list[list[Callable[[], Any]]] = [[draw], [*captured, draw], [draw, late], captured]
     together([partial(many, each) for each in ways])
     assert len(drawn) == 3606
@@ -243,7 +243,7 @@ def test_a_step_that_one_thread_records_is_not_mixed_up_with_what_others_do() ->
         assert over.wait(10)
         return y + 1.0
 
-    fast = engine.capture(step, on_refusal=refuse)
+    fast = engine.capture(step, on_fallback=refuse)
     came: list[Any] = []
 
     def record() -> None:
@@ -279,7 +279,7 @@ def test_a_step_that_stays_eager_runs_in_several_threads_at_once() -> None:
 
 def test_a_replay_that_is_interrupted_by_the_same_step_gives_its_own_answer() -> None:
     """As a signal handler may do, between any two lines."""
-    fast = engine.capture(lambda x, y: (x + y).sum() * 1.0, on_refusal=refuse)
+    fast = engine.capture(lambda x, y: (x + y).sum() * 1.0, on_fallback=refuse)
     large = [engine.full((80, 80), float(i)) for i in range(3)]
     for _ in range(3):
         fast(large[0], engine.tensor(0.0))
@@ -307,13 +307,13 @@ def test_a_replay_that_is_interrupted_by_the_same_step_gives_its_own_answer() ->
 
 def test_a_turn_ends_with_an_error_and_with_an_interrupt() -> None:
     table = engine.randn(5, 3)
-    fast = engine.capture(lambda i: engine.index_select(table, 0, i), on_refusal=refuse)
+    fast = engine.capture(lambda i: engine.index_select(table, 0, i), on_fallback=refuse)
     wrong, right, came = engine.tensor([7]), engine.tensor([1]), []
 
     def interrupted() -> Any:
         raise KeyboardInterrupt
 
-    slow = engine.capture(interrupted, on_refusal=refuse)
+    slow = engine.capture(interrupted, on_fallback=refuse)
     for _ in range(4):
         fast(right)
         with pytest.raises(IndexError):
@@ -340,7 +340,7 @@ def test_a_child_that_is_forked_in_another_threads_turn_has_its_own() -> None:
             over.wait(10)
         return x + engine.rand(3) * 0.0 + 1.0
 
-    fast = engine.capture(step, on_refusal=refuse)
+    fast = engine.capture(step, on_fallback=refuse)
     recording = threading.Thread(target=lambda: fast(engine.zeros(3)))
     recording.start()
     assert inside.wait(10)

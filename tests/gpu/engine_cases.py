@@ -44,7 +44,7 @@ def a_captured_step_is_one_launch() -> None:
         optimizer.step()
         return loss
 
-    captured = engine.capture(step, on_refusal=pytest.fail)
+    captured = engine.capture(step, on_fallback=pytest.fail)
     x = engine.randn(4, 5).to("cuda")
     for _ in range(2):
         captured(x)
@@ -62,7 +62,7 @@ def a_function_of_python_cuts_it_in_two() -> None:
     outside_cases.check_bits("cuda")
     outside_cases.check_failure("cuda")
     one = outside_cases.Doubling("cuda")
-    captured = engine.capture(one.step, on_refusal=pytest.fail)
+    captured = engine.capture(one.step, on_fallback=pytest.fail)
     rows = engine.rand(5, 3, 4).to("cuda")
     captured.scan(rows[:2])
     counts = Counts()
@@ -118,7 +118,7 @@ def a_captured_step_holds_its_memory_once() -> None:
             layers.append(layers[-1].softmax(-1))
         return sum(layers[1:], layers[0]).sum()
 
-    captured = engine.capture(step, on_refusal=pytest.fail)
+    captured = engine.capture(step, on_fallback=pytest.fail)
     for _ in range(3):
         captured(x).item()
     (program,) = captured.programs
@@ -187,7 +187,7 @@ def a_model_is_trained_on_the_second_device() -> None:
             optimizer.step()
             return loss
 
-        captured = engine.capture(step, on_refusal=pytest.fail)
+        captured = engine.capture(step, on_fallback=pytest.fail)
         losses = [captured(x).item() for _ in range(5)]
         (program,) = captured.programs
         assert program.gpu.name == device
@@ -198,7 +198,7 @@ def a_model_is_trained_on_the_second_device() -> None:
 def a_step_over_two_devices_stays_eager() -> None:
     x, y = engine.ones(3).to("cuda"), engine.ones(3).to("cuda:1")
     said: list[str] = []
-    captured = engine.capture(lambda x, y: (x.exp(), y.exp()), on_refusal=said.append)
+    captured = engine.capture(lambda x, y: (x.exp(), y.exp()), on_fallback=said.append)
     for _ in range(4):
         one, two = captured(x, y)
         assert (one.device, two.device) == ("cuda", "cuda:1")
@@ -234,12 +234,12 @@ def threads_compute_at_the_same_time() -> None:
         return x.grad.tolist()
 
     expected = [(step(x.to("cuda")).tolist(), gradient(x)) for x in rows]
-    shared = engine.capture(step, on_refusal=pytest.fail)
+    shared = engine.capture(step, on_fallback=pytest.fail)
     for x in rows[:3]:
         shared(x.to("cuda"))
 
     def work(number: int) -> None:
-        captured = engine.capture(step, on_refusal=pytest.fail)
+        captured = engine.capture(step, on_fallback=pytest.fail)
         for turn in range(15):
             x, (values, slopes) = rows[number], expected[number]
             there = x.to("cuda")
@@ -255,7 +255,7 @@ def threads_compute_at_the_same_time() -> None:
 def memory_may_go_while_python_ends() -> None:
     """Whoever holds a tensor until modules lose their names hears nothing of it."""
     x = engine.ones(3).to("cuda")
-    captured = engine.capture(lambda x: (x * 2).sum(), on_refusal=pytest.fail)
+    captured = engine.capture(lambda x: (x * 2).sum(), on_fallback=pytest.fail)
     for _ in range(3):
         captured(x)
     kept = (x, captured, engine.from_dlpack(engine.ones(3)), engine.ones(3).__dlpack__())

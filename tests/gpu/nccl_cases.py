@@ -87,7 +87,7 @@ class Training:
 
     def write(self, path: Path, look: Callable[[], None]) -> None:
         """What all steps give and leave; looks behind each replay."""
-        captured = engine.capture(self.step, on_refusal=pytest.fail)
+        captured = engine.capture(self.step, on_fallback=pytest.fail)
         found = []
         for number in range(STEPS):
             rows = rows_of(number)

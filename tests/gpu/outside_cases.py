@@ -56,7 +56,7 @@ def trained(device: str, eager: bool) -> tuple[Any, ...]:
     """Several steps at once and one more: what they give and leave."""
     one = Doubling(device)
     rows = engine.rand(ROWS, 3, 4).to(device)
-    captured = engine.capture(one.step, on_refusal=refuse, eager=eager)
+    captured = engine.capture(one.step, on_fallback=refuse, eager=eager)
     given = [captured.scan(rows), captured(rows[0])]
     assert len(captured.programs) == (not eager)
     assert one.calls == 2 * (ROWS + 1)  # a proof is none
@@ -75,7 +75,7 @@ def check_failure(device: str) -> None:
     for eager in (True, False):
         one = Doubling(device)
         one.ends_at = 2 * 4 + 1  # the first function of the fifth step
-        captured = engine.capture(one.step, on_refusal=refuse, eager=eager)
+        captured = engine.capture(one.step, on_fallback=refuse, eager=eager)
         steps = captured.steps(rows.to(device))
         assert steps.done == 4
         assert isinstance(steps.error, NumericsError)

@@ -39,19 +39,19 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 def test_all_that_is_looked_for_is_named_with_the_line_that_installs_it(machine: Machine) -> None:
     machine({}, None, "1")
-    assert installed.why_not_cuda() == NOTHING
+    assert installed.cuda_unavailable_reason() == NOTHING
 
 
 def test_what_was_found_is_told_beside_what_was_not(machine: Machine) -> None:
     machine({"cuda-bindings": "13.5.0"}, NEW, "1")
-    said = installed.why_not_cuda()
+    said = installed.cuda_unavailable_reason()
     assert "cuda-bindings (13.5.0), nvidia-cuda-nvrtc (not installed)" in said
     assert said.endswith("pip install 'gradcli[cuda]'")
 
 
 def test_a_missing_driver_is_not_cured_by_pip(machine: Machine) -> None:
     machine(BOTH, None, "1")
-    said = installed.why_not_cuda()
+    said = installed.cuda_unavailable_reason()
     assert "libcuda.so.1 (not found) and a GPU (not asked for)" in said
     assert "pip" not in said
     assert "https://www.nvidia.com/drivers" in said
@@ -66,7 +66,7 @@ def test_a_missing_driver_is_not_cured_by_pip(machine: Machine) -> None:
 )
 def test_a_driver_without_a_gpu_says_so(machine: Machine, device: str, expected: str) -> None:
     machine(BOTH, NEW, device)
-    assert expected in installed.why_not_cuda()
+    assert expected in installed.cuda_unavailable_reason()
 
 
 def test_the_variable_that_hides_gpus_is_named(
@@ -74,15 +74,17 @@ def test_the_variable_that_hides_gpus_is_named(
 ) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     machine(BOTH, NEW, "none: CUDA_ERROR_NO_DEVICE")
-    assert installed.why_not_cuda().endswith("; CUDA_VISIBLE_DEVICES='' says which it shows")
+    assert installed.cuda_unavailable_reason().endswith(
+        "; CUDA_VISIBLE_DEVICES='' says which it shows"
+    )
     machine(BOTH, NEW, "2")
-    assert installed.why_not_cuda(1) == ""
-    assert "shows 2 GPUs, numbers 0 to 1; CUDA_VISIBLE" in installed.why_not_cuda(2)
+    assert installed.cuda_unavailable_reason(1) == ""
+    assert "shows 2 GPUs, numbers 0 to 1; CUDA_VISIBLE" in installed.cuda_unavailable_reason(2)
 
 
 def test_a_machine_with_everything_lacks_nothing(machine: Machine) -> None:
     machine(BOTH, NEW, "1")
-    assert installed.why_not_cuda() == ""
+    assert installed.cuda_unavailable_reason() == ""
 
 
 @pytest.mark.parametrize(
@@ -98,7 +100,7 @@ def test_a_driver_older_than_the_compiler_is_told_so(
     machine: Machine, packages: dict[str, str], driver: Driver, cure: str
 ) -> None:
     machine(packages, driver, "1")
-    said = installed.why_not_cuda()
+    said = installed.cuda_unavailable_reason()
     compiler = list(packages.values())[-1]
     assert driver is not None
     assert f"NVRTC {compiler} compiles for drivers from 5" in said
@@ -109,14 +111,14 @@ def test_a_driver_older_than_the_compiler_is_told_so(
 @pytest.mark.parametrize("driver", [OLD, NEW, (14, 1)])
 def test_the_compiler_of_cuda_12_serves_newer_drivers_too(machine: Machine, driver: Driver) -> None:
     machine(TWELVE, driver, "1")
-    assert installed.why_not_cuda() == ""
+    assert installed.cuda_unavailable_reason() == ""
 
 
 def test_the_compiler_must_be_of_the_cuda_of_the_bindings(machine: Machine) -> None:
     machine({"cuda-bindings": "13.5.0", "nvidia-cuda-nvrtc-cu12": "12.9.86"}, NEW, "1")
-    assert "nvidia-cuda-nvrtc (not installed)" in installed.why_not_cuda()
+    assert "nvidia-cuda-nvrtc (not installed)" in installed.cuda_unavailable_reason()
     machine({"cuda-bindings": "12.9.10", "nvidia-cuda-nvrtc": "13.5.37"}, NEW, "1")
-    assert "nvidia-cuda-nvrtc-cu12 (not installed)" in installed.why_not_cuda()
+    assert "nvidia-cuda-nvrtc-cu12 (not installed)" in installed.cuda_unavailable_reason()
 
 
 @pytest.mark.parametrize(("driver", "extra"), [(None, "cuda"), (NEW, "cuda"), (OLD, "cuda12")])
@@ -124,7 +126,7 @@ def test_the_extra_that_is_offered_fits_the_driver(
     machine: Machine, driver: Driver, extra: str
 ) -> None:
     machine({}, driver, "1")
-    assert installed.why_not_cuda().endswith(f"pip install 'gradcli[{extra}]'")
+    assert installed.cuda_unavailable_reason().endswith(f"pip install 'gradcli[{extra}]'")
 
 
 def test_the_extras_are_those_of_the_package() -> None:
@@ -141,7 +143,7 @@ def test_the_command_line_ends_with_4_and_that_sentence(
     machine: Machine, capsys: pytest.CaptureFixture[str]
 ) -> None:
     machine({}, None, "1")
-    assert options.why_not("cuda") == NOTHING
+    assert options.unavailable_reason("cuda") == NOTHING
     assert main.run(["bench", "--device", "cuda"]) == 4
     said = capsys.readouterr()
     assert f"device 'cuda' cannot be used: {NOTHING}" in said.err

@@ -135,7 +135,7 @@ def trained(
         optimizer.step()
         return loss
 
-    run = engine.capture(step, on_refusal=pytest.fail) if capture else step
+    run = engine.capture(step, on_fallback=pytest.fail) if capture else step
     losses = []
     for i in range(steps):
         losses.append(run(engine.tensor([i, 2, 5, 8 - i])).item())
@@ -186,7 +186,7 @@ def test_chains_widen_and_round_at_their_ends(gpu: GPU) -> None:  # noqa: F811
 
     made = {}
     for passes in ((), ("ends",), tuple(p for p in PASSES if p != "ends"), tuple(PASSES)):
-        run = engine.capture(step, passes=passes, on_refusal=pytest.fail)
+        run = engine.capture(step, passes=passes, on_fallback=pytest.fail)
         results = [tuple(one.cpu().tolist() for one in run(x)) for _ in range(4)]
         assert all(found == results[0] for found in results)
         (program,) = run.programs
@@ -225,7 +225,7 @@ def test_wrong_products_of_bfloat16_are_refused_as_others_are() -> None:
 def test_scan_is_a_loop_over_the_rows() -> None:
     w = engine.randn(FEATURES, CLASSES).to("cuda")
     rows = engine.randn(6, BATCH, FEATURES)
-    step = engine.capture(lambda x: (x @ w).relu().sum(0), on_refusal=pytest.fail)
+    step = engine.capture(lambda x: (x @ w).relu().sum(0), on_fallback=pytest.fail)
     found = step.scan(rows.to("cuda"))
     assert (found.device, found.shape) == ("cuda", (6, CLASSES))
     for i in range(6):
@@ -237,7 +237,7 @@ def test_a_number_that_is_not_finite_ends_the_steps() -> None:
         y: Tensor = engine.require_finite(x.to("cuda").log().sum())
         return y
 
-    captured = engine.capture(step, on_refusal=pytest.fail)
+    captured = engine.capture(step, on_fallback=pytest.fail)
     rows = engine.tensor([[1.0, 2.0], [1.0, 2.0], [3.0, 2.0], [-1.0, 2.0], [1.0, 1.0]])
     result = captured.steps(rows)
     assert isinstance(result.error, NumericsError)

@@ -17,7 +17,7 @@ from gradcli.engine.device.gpu import installed, opened
 
 @pytest.fixture(autouse=True)
 def mac(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(installed, "why_not_metal", lambda index: "")
+    monkeypatch.setattr(installed, "metal_unavailable_reason", lambda index: "")
     monkeypatch.setattr(opened, "_open", {})
 
 
@@ -58,7 +58,7 @@ def test_threads_compute_at_the_same_time() -> None:
     expected = [step(x.to("metal")).tolist() for x in rows]
 
     def work(number: int) -> list[list[float]]:
-        captured = engine.capture(step, on_refusal=pytest.fail)
+        captured = engine.capture(step, on_fallback=pytest.fail)
         return [captured(rows[number].to("metal")).tolist() for _ in range(60)]
 
     with ThreadPoolExecutor(len(rows)) as threads:

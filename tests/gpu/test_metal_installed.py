@@ -62,13 +62,13 @@ def test_a_machine_that_has_no_such_metal_is_told_so(
     machine: Machine, what: dict[str, str], expected: str
 ) -> None:
     machine(**what, package="12.2.2", device=gpu(1007))
-    said = installed.why_not_metal()
+    said = installed.metal_unavailable_reason()
     assert said == f"it needs macOS 14 or newer on Apple silicon, {expected}"
 
 
 def test_the_line_that_installs_the_package_is_given(machine: Machine) -> None:
     machine()
-    assert installed.why_not_metal() == NO_PACKAGE
+    assert installed.metal_unavailable_reason() == NO_PACKAGE
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_a_mac_without_a_gpu_that_will_do_says_so(
     machine: Machine, device: object, expected: str
 ) -> None:
     machine(package="12.2.2", device=device)
-    said = installed.why_not_metal()
+    said = installed.metal_unavailable_reason()
     assert said.startswith("it needs pyobjc-framework-Metal (12.2.2) and ")
     assert expected in said
     assert "pip" not in said
@@ -91,7 +91,7 @@ def test_a_mac_without_a_gpu_that_will_do_says_so(
 
 def test_a_mac_with_everything_lacks_nothing(machine: Machine) -> None:
     machine(package="12.2.2", device=gpu(1007))
-    assert installed.why_not_metal() == ""
+    assert installed.metal_unavailable_reason() == ""
 
 
 def test_a_mac_has_one_gpu(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
@@ -108,7 +108,7 @@ def test_the_command_line_ends_with_4_and_that_sentence(
     machine: Machine, capsys: pytest.CaptureFixture[str]
 ) -> None:
     machine()
-    assert options.why_not("metal") == NO_PACKAGE
+    assert options.unavailable_reason("metal") == NO_PACKAGE
     assert main.run(["bench", "--device", "metal"]) == 4
     said = capsys.readouterr()
     assert f"device 'metal' cannot be used: {NO_PACKAGE}" in said.err

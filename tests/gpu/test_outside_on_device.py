@@ -46,7 +46,7 @@ def test_a_refused_value_is_found_before_the_function(gpu: GPU) -> None:
         total.add_(row)
         return total
 
-    captured = engine.capture(counted, on_refusal=outside_cases.refuse)
+    captured = engine.capture(counted, on_fallback=outside_cases.refuse)
     steps = captured.steps(engine.tensor([[0], [1], [2], [7], [3]]).to("cuda"))
     assert steps.done == 3
     assert isinstance(steps.error, RangeError)
@@ -68,7 +68,7 @@ def test_a_function_that_shares_memory_with_the_cpus_part_stays_eager(gpu: GPU) 
         x.add_(1)
         return x
 
-    captured = engine.capture(step, on_refusal=why.append)
+    captured = engine.capture(step, on_fallback=why.append)
     for _ in range(4):
         captured()
     assert "add' and kernels use the same memory of the CPU" in why[0]
@@ -93,7 +93,7 @@ def test_a_sum_over_ranks_takes_rows_of_a_device(gpu: GPU) -> None:
         total.add_(one.out)
         return one.out * 3
 
-    captured = engine.capture(step, on_refusal=outside_cases.refuse)
+    captured = engine.capture(step, on_fallback=outside_cases.refuse)
     rows = engine.rand(4, 6)
     captured.scan(rows[:2].to("cuda"))
     gpu.driver.read = read

@@ -163,7 +163,7 @@ def test_a_step_waits_for_samples_where_the_gpu_has_nothing_left_to_do(
             inputs, _ = split.batch(indices)
         return inputs.sum()
 
-    captured = engine.capture(step, on_refusal=pytest.fail)
+    captured = engine.capture(step, on_fallback=pytest.fail)
     rows = engine.randperm(20_000)[:600].reshape(6, 100)
     sums = captured.steps(rows[:3]).outputs.tolist()
     monkeypatch.setattr(gpu.driver, "at_work", lambda: busy)
@@ -178,10 +178,10 @@ def test_a_step_waits_for_samples_where_the_gpu_has_nothing_left_to_do(
 def test_more_elements_than_kernels_count_stay_on_the_host() -> None:
     tokens = imagined((MOST_COUNTED + 1,), engine.uint8, mapped=True)
     splits: Any = {"train": Windows(tokens, 8, 8)}
-    assert "its kernels count no more than 2,147,483,648" in staging.why_staged(splits, 10**12)
-    assert "more than 25% of the 4.0 GB" in staging.why_staged(splits, 4 * 10**9)
+    assert "its kernels count no more than 2,147,483,648" in staging.staging_reason(splits, 10**12)
+    assert "more than 25% of the 4.0 GB" in staging.staging_reason(splits, 4 * 10**9)
     splits = {"train": Windows(tokens[1:], 8, 8)}
-    assert not staging.why_staged(splits, 10**12)
+    assert not staging.staging_reason(splits, 10**12)
 
 
 def test_no_more_is_used_than_is_allowed(tmp_path: Path) -> None:

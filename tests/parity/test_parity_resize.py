@@ -119,4 +119,4 @@ def test_a_captured_step_has_the_eager_bits():
     for seed in range(4):
         x = ours(randn(2, 8, 7, 5, dtype=torch.float32, seed=seed))
         assert [y.tolist() for y in fast(x)] == [y.tolist() for y in step(x)]
-    assert not fast.why_not
+    assert not fast.fallback_reason

@@ -42,7 +42,7 @@ def trained(plan: Any, threads: int = 2, **capture: Any) -> tuple[str, list[floa
         job = build(plan)
         split = job.dataset.splits["train"]
         batch = min(job.settings.batch, split.size // (STEPS + 1))
-        step = engine.capture(OneStep(job, split), on_refusal=refuse, **capture)
+        step = engine.capture(OneStep(job, split), on_fallback=refuse, **capture)
         order = epoch_order(job.settings.seed, 0, split.size)
         rates = engine.tensor([g["lr"] for g in job.optimizer.param_groups], dtype=engine.float64)
         losses = []

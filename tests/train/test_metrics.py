@@ -148,7 +148,7 @@ def of_constant_logits(lengths: tuple[int, ...], labels: list[int]) -> float:
         dict(captured(engine.zeros(1, 2, vocabulary), targets[i : i + 1]))
         for i in range(targets.shape[0])
     ]
-    assert not captured.why_not
+    assert not captured.fallback_reason
     merged = measured.merge([{k: v.item() for k, v in state.items()} for state in states])
     return float(measured.finish(merged))
 

@@ -119,8 +119,8 @@ class ArrowFileReader(WithoutHeaderRow):
             what = f"too little memory for this {self._kind} file"
             raise DataError(f"{self.source}: {what}", code="E302") from None
         except (pa.ArrowException, OSError, ValueError, KeyError, IndexError) as error:
-            why = path_text(str(error).partition("\n")[0])[:200]
-            what = f"not a whole {self._kind} file: {why}"
+            reason = path_text(str(error).partition("\n")[0])[:200]
+            what = f"not a whole {self._kind} file: {reason}"
             raise DataError(f"{self.source}: {what}", code="E302") from None
 
 

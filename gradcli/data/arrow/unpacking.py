@@ -25,8 +25,8 @@ def unzstd(pieces: Iterator[bytes], size: int, source: str) -> Iterator[bytes]:
                 refuse_bomb(size, total, source, TRUSTED_TEXT)
                 yield bytes(memoryview(buffer)[:count])
     except (pa.ArrowException, OSError) as error:
-        why = path_text(str(error).partition("\n")[0])[:200]
-        raise DataError(f"{source}: zstd data is damaged: {why}", code="E302") from None
+        reason = path_text(str(error).partition("\n")[0])[:200]
+        raise DataError(f"{source}: zstd data is damaged: {reason}", code="E302") from None
 
 
 class _ZstdStream(io.RawIOBase):

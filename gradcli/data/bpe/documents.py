@@ -52,8 +52,8 @@ def _text_in(line: str, key: str, location: str) -> str:
     try:
         row = json.loads(line)
     except (ValueError, RecursionError) as error:
-        why = str(error).partition(":")[0]
-        what = f"expected a JSON object in each line: {why}"
+        reason = str(error).partition(":")[0]
+        what = f"expected a JSON object in each line: {reason}"
         raise DataError(f"{location}: {what}", code="E304") from None
     if not isinstance(row, dict) or key not in row:
         keys = join_words(map(path_text, row), 5) if isinstance(row, dict) else ""

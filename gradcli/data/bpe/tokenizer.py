@@ -215,8 +215,10 @@ def _translate_errors(call: Callable[[], Any], source: str) -> Any:
     except (KeyboardInterrupt, SystemExit, MemoryError, GradcliError):
         raise
     except BaseException as error:
-        why = path_text(str(error).partition("\n")[0])[:200]
-        raise DataError(f"{source}: not a tokenizer that can be used: {why}", code="E302") from None
+        reason = path_text(str(error).partition("\n")[0])[:200]
+        raise DataError(
+            f"{source}: not a tokenizer that can be used: {reason}", code="E302"
+        ) from None
 
 
 def _content(path: Path) -> str:

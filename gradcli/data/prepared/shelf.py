@@ -34,7 +34,7 @@ class Shelved:
 
     Attributes:
         state: one of the five above.
-        why: what is damaged or other about it.
+        reason: what is damaged or other about it.
         size: bytes on the disk.
         last_use: when a training last opened it.
         files: its source files as they were called.
@@ -45,7 +45,7 @@ class Shelved:
     size: int
     last_use: datetime
     files: tuple[str, ...] = ()
-    why: str = ""
+    reason: str = ""
 
 
 def sets_in(cache: Path) -> list[Shelved]:
@@ -66,8 +66,8 @@ def sets_in(cache: Path) -> list[Shelved]:
 
 
 def _looked_at(path: Path) -> Shelved:
-    state, why, files = _state(path)
-    return Shelved(path, state, _size(path), _last_use(path), files, why)
+    state, reason, files = _state(path)
+    return Shelved(path, state, _size(path), _last_use(path), files, reason)
 
 
 def _state(path: Path) -> tuple[str, str, tuple[str, ...]]:

@@ -265,9 +265,9 @@ def write_error(error: OSError, aside: Path, nbytes: int = 0) -> RunError:
         )
     # Either error means that a file is where a folder should be.
     file = error.errno in (errno.EEXIST, errno.ENOTDIR)
-    why = "that is a file, or lies below one" if file else error.strerror
+    reason = "that is a file, or lies below one" if file else error.strerror
     return RunError(
-        f"prepared data cannot be written to {cache}: {why}",
+        f"prepared data cannot be written to {cache}: {reason}",
         code="E708",
         notes=(_ELSEWHERE,),
     )

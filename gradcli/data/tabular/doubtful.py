@@ -21,13 +21,13 @@ class DoubtfulTable:
         try:
             yield from self._reader.blocks(roles)
         except DataError as error:
-            raise self.why(error) from None
+            raise self.reject(error) from None
 
     def locate(self, number: int) -> RowLocation:
         """As the reader says."""
         return self._reader.locate(number)
 
-    def why(self, error: DataError) -> DataError:
+    def reject(self, error: DataError) -> DataError:
         """What to say in place of an error."""
         return no_table(error, self.source, self._kind)
 

@@ -40,7 +40,7 @@ def need(reader: TableReader, columns: Sequence[str], notes: Mapping[str, str] =
             *_ways_out(header, columns),
         ),
     )
-    raise reader.why(error) if isinstance(reader, DoubtfulTable) else error
+    raise reader.reject(error) if isinstance(reader, DoubtfulTable) else error
 
 
 def _with_nearest(missing: Sequence[str], candidates: Sequence[str]) -> str:

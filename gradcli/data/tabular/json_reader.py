@@ -77,7 +77,7 @@ class JsonLinesReader(WithoutHeaderRow):
         except RecursionError:
             self._refuse(number, "lists or objects inside each other, too deep")
         except ValueError as error:
-            self._refuse(number, f"not a JSON object: {_why(error)}; {ONE_LINE_EACH}")
+            self._refuse(number, f"not a JSON object: {_reason(error)}; {ONE_LINE_EACH}")
         if not isinstance(row, dict):
             self._refuse(number, f"expected a JSON object, found another value; {ONE_LINE_EACH}")
         if self._keys is not None and not self._keys.issuperset(row):
@@ -90,7 +90,7 @@ class JsonLinesReader(WithoutHeaderRow):
         raise DataError(f"{self.source}: row {number}: {what}", code="E304")
 
 
-def _why(error: ValueError) -> str:
+def _reason(error: ValueError) -> str:
     if isinstance(error, UnicodeEncodeError):
         return f"a half of a surrogate pair, \\u{ord(error.object[error.start]):x}"
     return path_text(error.msg if isinstance(error, json.JSONDecodeError) else str(error))

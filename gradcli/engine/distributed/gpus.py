@@ -70,9 +70,9 @@ def _choose(group: Group, device: str) -> Way:
     except DeviceError:
         offer = Offer(_switched_off() or "NCCL cannot be loaded")
     offers = [Offer(*fields) for fields in group.gather_values(offer, _WHAT)]
-    why = why_not(group.names, offers)
-    if why:
-        return _by_host(why)
+    reason = rejection(group.names, offers)
+    if reason:
+        return _by_host(reason)
     own, refusal = None, ""
     try:
         own = nccl.Communicator(group)
@@ -80,7 +80,7 @@ def _choose(group: Group, device: str) -> Way:
         refusal = error.message
     refusals = [Offer(lack) for lack in group.gather_values(refusal, _WHAT)]
     if own is None or any(offer.lack for offer in refusals):
-        return _by_host(why_not(group.names, refusals))
+        return _by_host(rejection(group.names, refusals))
     gpu.driver.patience = own.wait
     return Way(own, f"gradients travel by NCCL {offer.version}")
 
@@ -89,11 +89,11 @@ def _switched_off() -> str:
     return f"{SWITCH}=0" if os.environ.get(SWITCH) == "0" else ""
 
 
-def _by_host(why: str) -> Way:
-    return Way(None, f"gradients travel through host memory: {why}")
+def _by_host(reason: str) -> Way:
+    return Way(None, f"gradients travel through host memory: {reason}")
 
 
-def why_not(names: Sequence[str], offers: Sequence[Offer]) -> str:
+def rejection(names: Sequence[str], offers: Sequence[Offer]) -> str:
     """Why NCCL does not join what ranks of these names offer; empty where it may."""
     lacks = [offer.lack for offer in offers]
     first = next(filter(None, lacks), "")

@@ -124,9 +124,9 @@ class MPIGroup(Group):
 
     def _broken(self, ranks: set[int], error: Any, what: str) -> LostRankError:
         """What an error of MPI becomes; the last of its lines says most."""
-        why = error.Get_error_string().strip().splitlines()[-1].strip()
+        reason = error.Get_error_string().strip().splitlines()[-1].strip()
         before = f"the connection to {self._list(ranks)} broke in "
-        return LostRankError(before, self._location(what), f": {why}")
+        return LostRankError(before, self._location(what), f": {reason}")
 
     def call_out(self) -> None:
         """Send everybody a message without bytes, on lines of its own."""

@@ -109,10 +109,10 @@ def check_call(call: CheckedCall, bench: DeviceBench) -> str:
     if (outcome.refusal is None) != (want.refusal is None):
         return f"refused {outcome.refusal} instead of {want.refusal}"
     bound = bounds.bound(call.kernel, {launch.module.family for launch in plan.launches})
-    why = "" if want.refusal else difference(outcome, want, bound)
-    if not why and bench.run(call, recorded=True).blocks != outcome.blocks:
+    reason = "" if want.refusal else difference(outcome, want, bound)
+    if not reason and bench.run(call, recorded=True).blocks != outcome.blocks:
         return "a recorded graph gives other bits"
-    return why
+    return reason
 
 
 def check_calls(gpu: GPU) -> tuple[int, list[str]]:
@@ -122,11 +122,11 @@ def check_calls(gpu: GPU) -> tuple[int, list[str]]:
     failed = []
     for call in calls:
         try:
-            why = check_call(call, bench)
+            reason = check_call(call, bench)
         except DeviceError as error:
             raise DeviceError(f"{call}: {error.message}", notes=error.notes) from error
-        if why:
-            failed.append(f"{call}, as in {call.source}: {why}")
+        if reason:
+            failed.append(f"{call}, as in {call.source}: {reason}")
     return len(calls), failed
 
 

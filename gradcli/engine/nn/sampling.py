@@ -52,7 +52,7 @@ class TokenSampler:
         self.repetition_penalty = repetition_penalty
         self._before: list[int] = []
         self._used_tokens: Tensor | None = None
-        self._captured_pick = capture(self._pick, on_refusal=lambda _: None, eager=not captured)
+        self._captured_pick = capture(self._pick, on_fallback=lambda _: None, eager=not captured)
 
     def see(self, prompt: Sequence[int]) -> None:
         """These tokens stand before all that are picked, in every row."""

@@ -32,9 +32,9 @@ def difference(first: Recording, second: Recording) -> str:
                 f"the options of its call {number}, '{a.name}', changed from "
                 f"{a.sizes} {a.options} to {b.sizes} {b.options}"
             )
-        why = _layouts_differ(a, b) or memory_differs(a, b, pairs)
-        if why:
-            return f"its call {number}, '{a.name}', {why}"
+        reason = _layouts_differ(a, b) or memory_differs(a, b, pairs)
+        if reason:
+            return f"its call {number}, '{a.name}', {reason}"
     return ""
 
 

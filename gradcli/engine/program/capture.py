@@ -13,6 +13,7 @@ from weakref import WeakSet
 from gradcli.engine import recording, table
 from gradcli.engine.argument import check_arguments
 from gradcli.engine.autocast import autocast
+from gradcli.engine.deprecated import renamed_keyword
 from gradcli.engine.fused import decomposed
 from gradcli.engine.graph import set_grad_enabled
 from gradcli.engine.precision import get_float32_matmul_precision
@@ -47,7 +48,7 @@ class Captured:
     For each signature (shapes and types of the tensors, other arguments by value) the step runs
     eagerly twice while its kernel calls are recorded. If both times are the same calls, and a
     replay gives the same bits, later calls replay. Otherwise the step stays eager, and
-    `why_not` says why.
+    `fallback_reason` says why.
 
     Threads take turns: a program has one arena, and one buffer for each argument and result. A step
     that stays eager runs in all of them at once.
@@ -56,17 +57,18 @@ class Captured:
         learning: what it took so far to learn its programs.
     """
 
+    @renamed_keyword("on_refusal", "on_fallback")
     def __init__(
         self,
         step: Callable[..., object],
         passes: Iterable[str],
-        on_refusal: Callable[[str], None],
+        on_fallback: Callable[[str], None],
         eager: bool,
     ) -> None:
         self._step = step
         self._eager = eager
         self._passes = tuple(passes)
-        self._on_refusal = on_refusal
+        self._on_fallback = on_fallback
         self._entries: dict[Any, list[Entry]] = {}
         self._overrun = False
         self._unused = 0  # recordings that never became a program
@@ -82,10 +84,17 @@ class Captured:
         self._turn, self._inside = RLock(), False
 
     @property
-    def why_not(self) -> str:
+    def fallback_reason(self) -> str:
         """Why a signature stays eager; empty when none does."""
         refusals = (e.refusal for entries in self._entries.values() for e in entries if e.refusal)
         return next(refusals, "")
+
+    @property
+    def why_not(self) -> str:
+        """The old name of `fallback_reason`."""
+        text = "Captured.why_not is now fallback_reason"
+        warnings.warn(text, DeprecationWarning, stacklevel=2)
+        return self.fallback_reason
 
     @property
     def programs(self) -> list[Program | DeviceProgram]:
@@ -204,7 +213,7 @@ class Captured:
             del self._entries[key]
         if not self._overrun:
             self._overrun = True
-            self._on_refusal(
+            self._on_fallback(
                 f"the step is not captured for more than {MAX_PROGRAMS} states of its modules: "
                 f"{broken[0]} changes again and again; change tensors in place, and keep numbers "
                 "that change in tensors"
@@ -219,20 +228,20 @@ class Captured:
             return _AS_IT_IS
         began = time.perf_counter()
         try:
-            returned, why = entry.record(self._step, args, self._passes)
+            returned, reason = entry.record(self._step, args, self._passes)
         except CaptureError as error:
             self._refuse(entry, error.message)
             return _AS_IT_IS
         finally:
             steps, seconds = self.learning
             self.learning = Learning(steps + 1, seconds + time.perf_counter() - began)
-        if why:
-            self._refuse(entry, why)
+        if reason:
+            self._refuse(entry, reason)
         return returned
 
-    def _refuse(self, entry: Entry, why: str) -> None:
-        entry.refuse(why)
-        self._on_refusal(why)
+    def _refuse(self, entry: Entry, reason: str) -> None:
+        entry.refuse(reason)
+        self._on_fallback(reason)
 
 
 _all: WeakSet[Captured] = WeakSet()
@@ -246,12 +255,13 @@ def _after_fork() -> None:
 os.register_at_fork(after_in_child=_after_fork)
 
 
+@renamed_keyword("on_refusal", "on_fallback")
 @check_arguments
 def capture(
     step: Callable[..., Any],
     *,
     passes: Iterable[str] = tuple(PASSES),
-    on_refusal: Callable[[str], None] | None = None,
+    on_fallback: Callable[[str], None] | None = None,
     eager: bool = False,
 ) -> Captured:
     """A function that replays what `step` does, without Python, once it has seen it twice.
@@ -259,18 +269,18 @@ def capture(
     The step's arguments are tensors and plain values; what it returns are tensors, also inside
     tuples, lists and dicts. Parameters, optimizer state and everything else that it reads without
     being given must be tensors that are changed in place. Where a step cannot be captured, it
-    runs eagerly as before, and `on_refusal` is told why (by default with a warning). With `eager`
+    runs eagerly as before, and `on_fallback` is told why (by default with a warning). With `eager`
     nothing is captured at all.
     """
     names = tuple(passes)
     for name in names:
         if not isinstance(name, str) or name not in PASSES:
             raise OptionError(f"capture: no pass {name!r:.60}; passes are {', '.join(PASSES)}")
-    return Captured(step, names, on_refusal or _warn, eager)
+    return Captured(step, names, on_fallback or _warn, eager)
 
 
-def _warn(why: str) -> None:
-    warnings.warn(why, stacklevel=2)
+def _warn(reason: str) -> None:
+    warnings.warn(reason, stacklevel=2)
 
 
 def _signature(value: object) -> Any:

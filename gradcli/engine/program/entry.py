@@ -92,9 +92,9 @@ class Entry:
         self.recording.compare()
         return self.recording.outlived()
 
-    def refuse(self, why: str) -> None:
+    def refuse(self, reason: str) -> None:
         """This signature stays eager."""
-        self.refusal, self.recording, self.inputs = why, None, []
+        self.refusal, self.recording, self.inputs = reason, None, []
 
     # Recording.
 
@@ -108,9 +108,9 @@ class Entry:
         before = self.pattern
         recorded = self._recorded(step, args)
         returned = rebuild(self.pattern, [Tensor(array.copy()) for array in self.outputs])
-        why = self._judge(before, recorded, args, passes)
+        reason = self._judge(before, recorded, args, passes)
         recorded.forget()
-        return returned, why and f"the step is not captured: {why}"
+        return returned, reason and f"the step is not captured: {reason}"
 
     def _judge(
         self, pattern: Pattern, recorded: Recording, args: Sequence[object], passes: Sequence[str]

@@ -54,9 +54,9 @@ class PositionCapture(Captured):
         source: PositionSource,
         *,
         passes: Iterable[str] = _PASSES,
-        on_refusal: Callable[[str], None] = lambda _: None,
+        on_fallback: Callable[[str], None] = lambda _: None,
     ) -> None:
-        super().__init__(step, passes, on_refusal, eager=False)
+        super().__init__(step, passes, on_fallback, eager=False)
         self._source = source
 
     def new_entry(self, args: Sequence[object]) -> Entry:
@@ -105,9 +105,9 @@ class PositionEntry(Entry):
         self, pattern: Any, recorded: Recording, args: Sequence[object], passes: Sequence[str]
     ) -> str:
         """Why the step has no program; one recording of it is enough beside the others."""
-        why = super()._judge(pattern, recorded, args, passes)
-        if why:
-            return why
+        reason = super()._judge(pattern, recorded, args, passes)
+        if reason:
+            return reason
         if any(far.shapes != [array.shape for array in self.outputs] for far in self.far):
             return "its results have other shapes at other positions"
         return self._compile(recorded, passes)
@@ -164,9 +164,9 @@ def _check_same(a: Call, b: Call, pairs: dict[Buffer, Buffer]) -> None:
         raise CaptureError("is another at other positions")
     if [(v.dtype, len(v.shape)) for v in a.views] != [(v.dtype, len(v.shape)) for v in b.views]:
         raise CaptureError("has other tensors at other positions")
-    why = memory_differs(a, b, pairs)
-    if why:
-        raise CaptureError(why)
+    reason = memory_differs(a, b, pairs)
+    if reason:
+        raise CaptureError(reason)
 
 
 def _growths(

@@ -35,7 +35,7 @@ class Rehearsed(Captured):
         step: Callable[..., object],
         *,
         passes: Iterable[str] = tuple(PASSES),
-        on_refusal: Callable[[str], None],
+        on_fallback: Callable[[str], None],
         eager: bool = False,
         on_replay: Callable[[], None] = lambda: None,
         copying: Callable[[int], None] = lambda nbytes: None,
@@ -49,9 +49,9 @@ class Rehearsed(Captured):
         """
         reasons: list[str] = []
 
-        def refuse(why: str) -> None:
-            reasons.append(why)
-            on_refusal(why)
+        def refuse(reason: str) -> None:
+            reasons.append(reason)
+            on_fallback(reason)
 
         super().__init__(_imagined(step, reasons), tuple(passes), refuse, eager)
         self._on_replay, self._copying = on_replay, copying

@@ -117,7 +117,7 @@ def test_a_column_of_truth_is_an_input_where_nobody_sorted_the_columns(kind: str
     read = collect(reader(packed(table, kind), kind), dict.fromkeys(["c", "one"], "any"), GAPS)
     truth = kind_in(read, "c")
     assert (truth.kind, truth.distinct, truth.gaps) == ("numeric", 2, 9)
-    assert kind_in(read, "one").why == "the same value in every row"
+    assert kind_in(read, "one").reason == "the same value in every row"
 
 
 @pytest.mark.parametrize("kind", KINDS)

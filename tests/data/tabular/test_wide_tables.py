@@ -31,6 +31,6 @@ def test_a_column_of_a_wide_table_is_what_it_is_in_a_narrow_one() -> None:
     narrow = collect(CellsReader("f", columns), dict.fromkeys(columns, "any"), gaps)
     for name in columns:
         assert kind_in(wide, name).kind == kind_in(narrow, name).kind
-    assert kind_in(narrow, "free").why == "another text in every row"
-    assert kind_in(wide, "free").why == "neither numbers nor up to 100 different words"
+    assert kind_in(narrow, "free").reason == "another text in every row"
+    assert kind_in(wide, "free").reason == "neither numbers nor up to 100 different words"
     assert kind_in(wide, "number").distinct == MANY

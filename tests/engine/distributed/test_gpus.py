@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gradcli.engine.distributed.gpus import Offer, why_not
+from gradcli.engine.distributed.gpus import Offer, rejection
 
 NAMES = ("rank 0 on a", "rank 1 on a", "rank 2 on b")
 LACKS = Offer("NCCL cannot be loaded")
@@ -25,4 +25,4 @@ LACKS = Offer("NCCL cannot be loaded")
     ],
 )
 def test_nccl_needs_all_ranks(offers: list[Offer], why: str) -> None:
-    assert why_not(NAMES, offers) == why
+    assert rejection(NAMES, offers) == why

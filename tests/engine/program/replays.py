@@ -32,7 +32,7 @@ def program(make: Callable[[], Step], *args: Any, passes: Iterable[str] = ALL) -
     try:
         for threads in (1, 2, 3, 4):
             cpu.set_threads(threads)
-            captured = engine.capture(make(), passes=passes, on_refusal=refuse)
+            captured = engine.capture(make(), passes=passes, on_fallback=refuse)
             assert [bits(captured(*args)) for _ in range(5)] == eager
     finally:
         cpu.set_threads(before)

@@ -24,7 +24,7 @@ def trained(one: Exchange, name: str, eager: bool, threads: int = 1) -> list[Any
     cpu.set_threads(threads)
     try:
         engine.manual_seed(7)
-        captured = engine.capture(getattr(one, name), on_refusal=refuse, eager=eager)
+        captured = engine.capture(getattr(one, name), on_fallback=refuse, eager=eager)
         given = [bits(captured.scan(engine.rand(ROWS, 5, 4))) for _ in range(2)]
         given += [bits(captured(engine.rand(5, 4))) for _ in range(3)]
         assert len(captured.programs) == (not eager)
@@ -111,7 +111,7 @@ def test_a_training_step_with_clipping_is_one_program(recompute: bool) -> None:
     for eager in (True, False):
         one = Training(recompute)
         engine.manual_seed(13)
-        captured = engine.capture(one, on_refusal=refuse, eager=eager)
+        captured = engine.capture(one, on_fallback=refuse, eager=eager)
         x, target = engine.rand(9, 8, 6), engine.randint(0, 3, (9, 8))
         given = []
         for rate in (0.01, 0.003):  # a rate is brought to the step each time
@@ -125,7 +125,7 @@ def test_a_training_step_with_clipping_is_one_program(recompute: bool) -> None:
 @pytest.mark.parametrize("recompute", [False, True])
 def test_the_arena_is_known_before_and_nothing_is_called_for_it(recompute: bool) -> None:
     one = Training(recompute)
-    captured = engine.capture(one, on_refusal=refuse)
+    captured = engine.capture(one, on_fallback=refuse)
     captured.scan(engine.rand(3, 8, 6), engine.randint(0, 3, (3, 8)))
     with engine.device("meta"):
         planned = Training(recompute)
@@ -156,7 +156,7 @@ def test_arguments_are_there_before_and_behind_the_function(size: int) -> None:
     for eager in (True, False):
         sums.zero_()
         engine.manual_seed(17)
-        captured = engine.capture(step, on_refusal=refuse, eager=eager)
+        captured = engine.capture(step, on_fallback=refuse, eager=eager)
         rows = engine.rand(ROWS, size), engine.rand(ROWS, size)
         given = [bits(captured.scan(*rows)), bits(captured(rows[1][0], rows[0][0]))]
         assert len(captured.programs) == (not eager)
@@ -177,7 +177,7 @@ def test_an_argument_is_what_it_was_before_the_step(size: int) -> None:
         outside.call(add, [sums], [out])
         return out * 100 + x
 
-    captured = engine.capture(step, on_refusal=refuse)
+    captured = engine.capture(step, on_fallback=refuse)
     for count in range(1, 6):
         assert captured(sums)[0].item() == 100 * count + count - 1
     assert len(captured.programs) == 1
@@ -197,7 +197,7 @@ def test_random_numbers_are_the_steps_own_on_both_sides() -> None:
     ended = []
     for eager in (True, False):
         engine.manual_seed(19)
-        captured = engine.capture(step, on_refusal=refuse, eager=eager)
+        captured = engine.capture(step, on_fallback=refuse, eager=eager)
         ended.append([bits(captured.scan(engine.ones(ROWS, 64))) for _ in range(2)])
     assert ended[0] == ended[1]
 
@@ -213,7 +213,7 @@ def test_an_error_of_the_function_ends_the_steps_as_a_refused_value_does(at: int
         one = Exchange()
         error = NumericsError("exchange: nothing from rank 1")
         one.error = at, error
-        captured = engine.capture(one.step, on_refusal=refuse, eager=eager)
+        captured = engine.capture(one.step, on_fallback=refuse, eager=eager)
         engine.manual_seed(23)
         steps = captured.steps(engine.rand(ROWS, 5, 4))
         assert steps.done == at - 1
@@ -225,7 +225,7 @@ def test_an_error_of_the_function_ends_the_steps_as_a_refused_value_does(at: int
 def test_the_row_of_the_step_that_was_ended_is_what_its_memory_holds() -> None:
     one = Exchange()
     one.error = 6, NumericsError("exchange: nothing from rank 1")
-    steps = engine.capture(one.step, on_refusal=refuse).steps(engine.rand(ROWS, 5, 4))
+    steps = engine.capture(one.step, on_fallback=refuse).steps(engine.rand(ROWS, 5, 4))
     assert steps.done == 5
     assert steps.outputs[0].shape == (6,)
 
@@ -233,7 +233,7 @@ def test_the_row_of_the_step_that_was_ended_is_what_its_memory_holds() -> None:
 def test_other_errors_are_raised_as_they_are() -> None:
     one = Exchange()
     one.error = 7, KeyError("rank 1")
-    captured = engine.capture(one.step, on_refusal=refuse)
+    captured = engine.capture(one.step, on_fallback=refuse)
     with pytest.raises(KeyError, match="rank 1"):
         captured.scan(engine.rand(ROWS, 5, 4))
     assert len(captured.scan(engine.rand(2, 5, 4))[0]) == 2

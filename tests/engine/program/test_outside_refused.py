@@ -23,7 +23,7 @@ def test_a_step_that_is_undone_is_made_again() -> None:
         norm, _ = one.step(x)
         return norm * float(norm.item() > 0)
 
-    captured = engine.capture(step, on_refusal=why.append)
+    captured = engine.capture(step, on_fallback=why.append)
     engine.manual_seed(31)
     rows = engine.rand(3, 5, 4)
     given = [bits(captured(row)) for row in rows]
@@ -102,7 +102,7 @@ def test_what_a_replay_could_not_repeat_stays_eager(
 ) -> None:
     reasons: list[str] = []
     found, wanted = Exchange(), Exchange()
-    captured, step = engine.capture(make(found), on_refusal=reasons.append), make(wanted)
+    captured, step = engine.capture(make(found), on_fallback=reasons.append), make(wanted)
     rows = engine.rand(4, 5, 4)
     assert [bits(captured(row)) for row in rows] == [bits(step(row)) for row in rows]
     assert why in reasons[0]
@@ -131,7 +131,7 @@ def test_the_function_remembers_nothing_in_a_replay() -> None:
         outside.call(double, [], [weight, out])
         return out + x
 
-    captured = engine.capture(step, on_refusal=pytest.fail)
+    captured = engine.capture(step, on_fallback=pytest.fail)
     for _ in range(5):
         captured(engine.zeros(3))
     assert len(captured.programs) == 1

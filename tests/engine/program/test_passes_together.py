@@ -74,7 +74,7 @@ def test_steps_drawn_at_random_keep_their_bits(seed: int) -> None:
     eager = [bits(step(x)) for _ in range(4)]
     some = random.Random(seed).sample(ALL, 3)
     for passes in (ALL, some):
-        captured = engine.capture(drawn(seed)(), passes=passes, on_refusal=refuse)
+        captured = engine.capture(drawn(seed)(), passes=passes, on_fallback=refuse)
         assert [bits(captured(x)) for _ in range(4)] == eager
 
 

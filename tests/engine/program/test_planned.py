@@ -58,7 +58,7 @@ def test_it_is_the_arena_of_the_captured_step(kind: Callable[[list[float]], Trai
     captured = engine.capture(kind([0.5]))
     for _ in range(3):
         captured(engine.rand(BATCH, 1, 8, 8), engine.zeros(BATCH, dtype=engine.int64))
-    assert captured.why_not == ""
+    assert captured.fallback_reason == ""
     before = list(scope.devices)
     with engine.device("meta"):
         step = kind([0.5])
@@ -84,7 +84,7 @@ def test_what_computes_nothing_is_not_captured() -> None:
         return weight * 2
 
     said: list[str] = []
-    captured = engine.capture(step, on_refusal=said.append)
+    captured = engine.capture(step, on_fallback=said.append)
     for _ in range(4):
         assert captured(engine.ones(3).to("meta")).shape == (3,)
     assert "'meta'" in said[0] and captured.programs == []

@@ -90,14 +90,14 @@ def test_what_is_not_even_stays_eager(make: Callable[[Walk, Tensor], Tensor], wh
     for walk.position in (4, 9, 15):
         assert captured().tolist() == (make(walk, memory) + 0.0).tolist()
     assert not captured.programs
-    assert why in captured.why_not
+    assert why in captured.fallback_reason
 
 
 def test_a_function_of_python_keeps_it_eager() -> None:
     walk, sent = Walk(), engine.zeros(3)
     captured = PositionCapture(lambda: outside.call(lambda: None, [sent], []) or sent + 1.0, walk)
     assert captured().tolist() == [1.0] * 3
-    assert "calls a function of Python" in captured.why_not
+    assert "calls a function of Python" in captured.fallback_reason
 
 
 def copying(size: int) -> tuple[Compiled, Tensor, Tensor]:

@@ -21,7 +21,7 @@ FIRST_DRIVERS = {12: "525", 13: "580"}  # older ones do not load what that NVRTC
 _UPDATE = "https://www.nvidia.com/drivers or your system's packages"
 
 
-def why_not_cuda(index: int = 0) -> str:
+def cuda_unavailable_reason(index: int = 0) -> str:
     """Why this GPU cannot be used: what was looked for, what was found, and the cure; or empty."""
     driver = _driver()
     bindings = version(BINDINGS)
@@ -74,8 +74,8 @@ def _format(driver: Version) -> str:
     return f"for CUDA {driver[0]}.{driver[1]}"
 
 
-def why_not_metal(index: int = 0) -> str:
-    """Why Metal cannot be used here, as why_not_cuda says it."""
+def metal_unavailable_reason(index: int = 0) -> str:
+    """Why Metal cannot be used here, as cuda_unavailable_reason says it."""
     machine, fits = _mac()
     package = version(METAL_PACKAGE) if fits else ""
     device = _metal_device() if package else "not asked for"

@@ -15,18 +15,18 @@ if TYPE_CHECKING:  # who computes on the CPU does not wait for these
 
 
 def _cuda(index: int) -> Driver:
-    from gradcli.engine.device.gpu.installed import why_not_cuda
+    from gradcli.engine.device.gpu.installed import cuda_unavailable_reason
 
-    _usable(name_of("cuda", index), why_not_cuda(index))
+    _usable(name_of("cuda", index), cuda_unavailable_reason(index))
     from gradcli.engine.device.gpu.cuda import Cuda
 
     return Cuda(index)
 
 
 def _metal(index: int) -> Driver:
-    from gradcli.engine.device.gpu.installed import why_not_metal
+    from gradcli.engine.device.gpu.installed import metal_unavailable_reason
 
-    _usable(name_of("metal", index), why_not_metal(index))
+    _usable(name_of("metal", index), metal_unavailable_reason(index))
     from gradcli.engine.device.gpu.metal import Metal
 
     return Metal()

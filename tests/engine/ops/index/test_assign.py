@@ -141,12 +141,12 @@ def test_index_tensors_read_and_write_in_captured_steps() -> None:
             rows, one = I([i % 4, (i + 2) % 4]), I(i % 3)
             assert fast(rows, one).item() == step(other, rows, one).item()
             assert table.tolist() == other.tolist()
-    assert not fast.why_not and len(fast.programs) == 1
+    assert not fast.fallback_reason and len(fast.programs) == 1
 
 
 def test_places_of_a_mask_are_values_that_a_captured_step_would_have_to_read() -> None:
     told: list[str] = []
-    fast = engine.capture(lambda x: x[x > 0].sum(), on_refusal=told.append)
+    fast = engine.capture(lambda x: x[x > 0].sum(), on_fallback=told.append)
     for _ in range(3):
         assert fast(I([1.0, -1.0, 2.0])).item() == 3.0
     assert len(told) == 1 and "reads the values" in told[0]

@@ -109,7 +109,7 @@ def test_a_captured_step_gives_the_same_bits(name: str, options: dict[str, Any])
     for i in range(5):
         for found, wanted in zip(fast(inputs[i]), step(inputs[i]), strict=True):
             assert found.tolist() == wanted.tolist()
-    assert fast.why_not == ""
+    assert fast.fallback_reason == ""
 
 
 ROWS = engine.tensor([[2, 0, -1], [1, -1, 0], [-1, 0, 0], [0, 1, 2]])
@@ -143,7 +143,7 @@ def test_a_captured_step_under_a_composed_loss_gives_the_same_bits(name: str) ->
     for i in range(4):
         for found, wanted in zip(fast(inputs[i]), step(inputs[i]), strict=True):
             assert found.tolist() == wanted.tolist()
-    assert fast.why_not == ""
+    assert fast.fallback_reason == ""
 
 
 def test_margins_refuse_what_does_not_fit() -> None:

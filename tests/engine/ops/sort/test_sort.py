@@ -92,7 +92,7 @@ def test_a_sorted_tensor_can_be_captured() -> None:
     for i in range(4):
         x = engine.randn(3, 6, generator=engine.Generator(i))
         assert fast(x).tolist() == step(x).tolist()
-    assert fast.why_not == ""
+    assert fast.fallback_reason == ""
 
 
 def test_places_in_sorted_rows() -> None:
