@@ -14,10 +14,14 @@ SOURCES = Path(gradcli.__file__).parent
 MODULES = sorted(SOURCES.rglob("*.py"))
 # Words that the field has better ones for, and the better ones.
 RETIRED = {
+    "again": "the thing that is repeated, or the verb: retry, reopen, repeat",
+    "answers": "predictions",
     "backward_recorded": "backward_create_graph",
+    "chances": "probabilities",
     "circumstances": "RunContext",
     "composed": "decomposition",
     "feeds": "inputs",
+    "flipped": "flip",
     "gradient_graph": "double_backward",
     "likeness": "similarity",
     "mass": "weight",
@@ -26,7 +30,11 @@ RETIRED = {
     "pictures": "images",
     "place": "index, position, location or path",
     "places": "indices, positions, locations or paths",
+    "rebuilt": "recomputed",
     "recorded_walk": "CreateGraphWalk",
+    "says": "description",
+    "takes": "accepts, supports or input_type",
+    "told": "what it is",
     "why_not": "fallback_reason, or the reason of what",
     "wires": "transfers",
 }

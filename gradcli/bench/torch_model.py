@@ -95,13 +95,13 @@ def _module(torch: Any, module: nn.Module) -> Any:
     translation = _plain(torch, module)
     parts = parts_of(module)
     if parts:
-        again = importlib.import_module("torch.utils.checkpoint")
+        checkpointing = importlib.import_module("torch.utils.checkpoint")
         plain = translation.forward
         if parts > 1:
-            chain, plain = list(translation), again.checkpoint_sequential
+            chain, plain = list(translation), checkpointing.checkpoint_sequential
             translation.forward = lambda x: plain(chain, parts, x, use_reentrant=False)
         else:
-            translation.forward = lambda x: again.checkpoint(plain, x, use_reentrant=False)
+            translation.forward = lambda x: checkpointing.checkpoint(plain, x, use_reentrant=False)
     return translation
 
 

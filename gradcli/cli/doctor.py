@@ -47,7 +47,7 @@ def command(ctx: click.Context, device: str, as_json: bool) -> None:
         "platform": f"{platform.system()} {platform.release()} {platform.machine()}",
         "compiler": compiler(),
         "packages": {package: version(package) or "missing" for package in PACKAGES},
-        "devices": {name: options.unavailable_reason(name) for name in DEVICES},
+        "devices": {name: options.unavailable(name) for name in DEVICES},
     }
     try:
         report |= kernels()

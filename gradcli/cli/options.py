@@ -129,11 +129,9 @@ def device_name(ctx: click.Context, parameter: click.Parameter, value: str) -> s
 
 def _device(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
     if value.lower() == "auto":
-        return _of_rank(
-            next(name for name in ("cuda", "metal", "cpu") if not unavailable_reason(name))
-        )
+        return _of_rank(next(name for name in ("cuda", "metal", "cpu") if not unavailable(name)))
     name = device_name(ctx, parameter, value)
-    reason = unavailable_reason(name)
+    reason = unavailable(name)
     if reason:
         raise DeviceError(f"device '{name}' cannot be used: {reason}", notes=("use --device cpu",))
     return name if ":" in value else _of_rank(name)
@@ -148,10 +146,8 @@ def _of_rank(kind: str) -> str:
     group = launchers.ranks()
     if group is None or kind == "cpu":
         return kind
-    numbers = takewhile(
-        lambda number: not unavailable_reason(f"{kind}:{number}"), range(group.local_size)
-    )
-    gpus = len(list(numbers))
+    indices = range(group.local_size)
+    gpus = len(list(takewhile(lambda index: not unavailable(f"{kind}:{index}"), indices)))
     if gpus < group.local_size:
         host = group.members[group.rank].host
         raise DeviceError(
@@ -167,7 +163,7 @@ def _of_rank(kind: str) -> str:
     return name_of(kind, group.local_rank)
 
 
-def unavailable_reason(device: str) -> str:
+def unavailable(device: str) -> str:
     """Why `device` cannot compute here; empty where it can."""
     kind, index = parsed(device, "--device")
     if kind == "cuda":

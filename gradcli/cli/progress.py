@@ -189,9 +189,11 @@ def _lines(name: str, table: Table, classes: Sequence[str]) -> Iterator[str]:
         Column(max(map(cells, labels)), "label", gap=2),
         *(Column(longest, gap=1 + (number == 0), rank=number) for number in range(len(table))),
     ]
-    answers = shown_columns(columns, rows, width) - 1
+    predictions = shown_columns(columns, rows, width) - 1
     yield f"{name}: a row for each class, a column for each answer" + (
-        f" (the first {answers} of {len(table)}; --json has all)" if answers < len(table) else ""
+        f" (the first {predictions} of {len(table)}; --json has all)"
+        if predictions < len(table)
+        else ""
     )
     yield from lines(columns, rows, width)
 

@@ -97,8 +97,8 @@ def _slip(key: str) -> str:
     names = {*get_type_hints(top), *(f"train.{name}" for name in get_type_hints(TrainSettings))}
     if key in names or (key.partition(".")[0] in names and not key.startswith("train.")):
         return ""
-    return "" if key.startswith(TAKES_KEYS) else did_you_mean(key, changeable())
+    return "" if key.startswith(SECTIONS) else did_you_mean(key, changeable())
 
 
 # Sections of `train`, which have keys of their own.
-TAKES_KEYS = ("train.ema.", "train.early_stop.", "train.sample.")
+SECTIONS = ("train.ema.", "train.early_stop.", "train.sample.")

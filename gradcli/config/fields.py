@@ -121,8 +121,10 @@ def _notes(kind: Any, note: Any) -> list[Any]:
             Bound(f"a whole number from {limits['ge']} to {most}"),
         ]
     one_end = len(limits) < 2
-    says = note.says.replace("a number", "a finite number") if one_end else note.says
-    return [Limits(tuple(limits.items()), None if limits else note), Bound(says)]
+    description = (
+        note.description.replace("a number", "a finite number") if one_end else note.description
+    )
+    return [Limits(tuple(limits.items()), None if limits else note), Bound(description)]
 
 
 def _holds(bound: Bound, value: Any) -> bool:
@@ -133,7 +135,7 @@ def _holds(bound: Bound, value: Any) -> bool:
 def _fits(bound: Bound, value: Any) -> Any:
     if _holds(bound, value):
         return value
-    raise ValueError(bound.says)
+    raise ValueError(bound.description)
 
 
 _WORDS: dict[object, str] = {
@@ -152,7 +154,7 @@ def describe_type(hint: Any) -> str:
         return _WORDS[hint]
     origin, inner = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        texts = [note.says for note in inner[1:] if isinstance(note, Bound)]
+        texts = [note.description for note in inner[1:] if isinstance(note, Bound)]
         return texts[0] if texts else describe_type(inner[0])
     if origin is Literal:
         return "one of " + ", ".join(

@@ -80,11 +80,11 @@ def _layer(definitions: Json) -> Json:
     rows: Mapping[str, Callable[..., Any]] = {**LAYERS, **CONTAINERS}
     forms = _other_names([*rows, *OLD_NAMES])  # the file's blocks, and own layers
     bare: list[str] = []
-    again = _keys(schema_of(recomputed), definitions)
+    recompute_keys = _keys(schema_of(recomputed), definitions)
     for kind, make in rows.items():
         schema, names = layer_schema(kind), spellings(kind)
         fields = _map(schema, definitions)
-        fields["properties"] |= {"name": {"type": "string"}, **again}
+        fields["properties"] |= {"name": {"type": "string"}, **recompute_keys}
         if kind not in CONTAINERS:
             fields["properties"]["init"] = {"$ref": "#/$defs/init"}
         if kind in CONTAINERS:

@@ -17,7 +17,7 @@ from gradcli.wording import quantity
 if TYPE_CHECKING:
     from gradcli.data import DataSpec
 
-_TAKES_LOGITS = {"cross_entropy": "softmax", "bce_with_logits": "sigmoid"}
+_OWN_ACTIVATION = {"cross_entropy": "softmax", "bce_with_logits": "sigmoid"}
 _PROBABILITIES = ("softmax", "sigmoid")
 
 
@@ -148,7 +148,7 @@ def _wrong_weights(loss: NamedSection, facts: DataSpec) -> tuple[str, str] | Non
 
 def end_lint(root: YamlNode, loss: NamedSection, last: PlannedLayer, report: ErrorReport) -> None:
     """A last layer that is allowed before this loss, and probably not meant."""
-    twice = _TAKES_LOGITS.get(loss.name)
+    twice = _OWN_ACTIVATION.get(loss.name)
     if twice and last.kind in _PROBABILITIES:
         report.warn(
             "W101",

@@ -86,7 +86,7 @@ class Planner:
         name, fields = self._name(fields, spelling, index)
         where = f"layer {index}, {spelling}: "
         inits, fields = self._inits(kind, fields, where)
-        again, fields = self._recompute(kind, fields, where)
+        recompute, fields = self._recompute(kind, fields, where)
         schema = self._schema(kind)
         values = check(fields, schema, where, self.report)
         if values and kind == "embed" and values["std"] is None:
@@ -96,14 +96,14 @@ class Planner:
             try:
                 layer = contain(use, self._list, self.report)
                 times = values["times"] if values and kind == "repeat" else 1
-                return replace(layer, recompute=times) if layer and again else layer
+                return replace(layer, recompute=times) if layer and recompute else layer
             except ShapeError as error:
                 self._does_not_fit(error.message, spelling, name, index, location)
                 return None
         if values is None or spec is None:
             return None
         try:
-            return replace(self._leaf(use, inits), recompute=int(again))
+            return replace(self._leaf(use, inits), recompute=int(recompute))
         except GradcliError as error:
             message, keys = self.layers[kind].explain(error.message, spec)
             locations = [fields.map()[key].location for key in keys if key in fields.map()]

@@ -36,8 +36,8 @@ def _section(make: Callable[..., Any]) -> Iterator[str]:
     yield from ("| Key | Takes | Meaning |", "|---|---|---|")
     for key, hint in schema.hints.items():
         doc = schema.model.model_fields[key].description or ""
-        takes = "" if Any in (hint, *get_args(hint)) else _cell(describe_type(hint))
-        yield f"| {_key(schema, key)} | {takes} | {_cell(doc)} |"
+        accepts = "" if Any in (hint, *get_args(hint)) else _cell(describe_type(hint))
+        yield f"| {_key(schema, key)} | {accepts} | {_cell(doc)} |"
 
 
 def _rows(table: Mapping[str, Callable[..., Any]]) -> Iterator[str]:
@@ -52,8 +52,8 @@ def _layers() -> Iterator[str]:
     yield from ("| Layer | Takes | Keys | Meaning |", "|---|---|---|---|")
     tables: Mapping[str, Callable[..., Any]] = {**LAYERS, **CONTAINERS}
     for name, make in tables.items():
-        takes = ", ".join(make.forms) if isinstance(make, LayerSpec) else "anything"
-        yield f"| `{name}` | {takes} | {_keys(make)} | {_meaning(make)} |"
+        accepts = ", ".join(make.forms) if isinstance(make, LayerSpec) else "anything"
+        yield f"| `{name}` | {accepts} | {_keys(make)} | {_meaning(make)} |"
 
 
 def _keys(make: Callable[..., Any]) -> str:

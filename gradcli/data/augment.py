@@ -60,8 +60,8 @@ class HFlip(Transform):
 
     def apply(self, x: Tensor, u: Tensor) -> Tensor:
         """Column j comes from column W - 1 - j where u < p."""
-        flipped = _below(u, self.p)
-        return _affine(x, (1, 0, 0, 0, 1 - 2 * flipped, (x.shape[3] - 1) * flipped))
+        flip = _below(u, self.p)
+        return _affine(x, (1, 0, 0, 0, 1 - 2 * flip, (x.shape[3] - 1) * flip))
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,8 @@ class VFlip(HFlip):
 
     def apply(self, x: Tensor, u: Tensor) -> Tensor:
         """Row i comes from row H - 1 - i where u < p."""
-        flipped = _below(u, self.p)
-        return _affine(x, (1 - 2 * flipped, 0, (x.shape[2] - 1) * flipped, 0, 1, 0))
+        flip = _below(u, self.p)
+        return _affine(x, (1 - 2 * flip, 0, (x.shape[2] - 1) * flip, 0, 1, 0))
 
 
 @dataclass(frozen=True)

@@ -238,8 +238,8 @@ class CsvSource(InTime, ScaledTargets, Cached):
         """Write `files` only: a pattern may match more by now, which were not hashed."""
         train, tests = of_split("train", files), of_split("test", files)
         progress = writer.progress(text_size(train), "B")
-        again = partial(open_files, train, path_text(self.file), self.delimiter)
-        fitted = FittedTable.of(self, again(progress.advance), again)
+        reopen = partial(open_files, train, path_text(self.file), self.delimiter)
+        fitted = FittedTable.of(self, reopen(progress.advance), reopen)
         inputs = writer.array("inputs", engine.float32, (fitted.encoder.width,))
         for rows in fitted.inputs():
             inputs.append(rows.memoryview())

@@ -59,9 +59,9 @@ class FittedTable:
 
     @classmethod
     def of(
-        cls, source: CsvSource, reader: TableReader, again: Callable[[], TableReader]
+        cls, source: CsvSource, reader: TableReader, reopen: Callable[[], TableReader]
     ) -> FittedTable:
-        """The table of a reader, which is read to its end; of a series it is read `again`."""
+        """The table of a reader, which is read to its end; of a series it is read `reopen`."""
         numeric, category, table, notes = _columns(source, reader)
         if table.count > _MANY:
             cpu.trim()  # what reading it took, before sorting takes its own
@@ -88,7 +88,7 @@ class FittedTable:
             unused=unused_of(parts, table.count),
             step_back=""
             if steps is None
-            else step_back(again, _time_candidates(source, table, numeric)),
+            else step_back(reopen, _time_candidates(source, table, numeric)),
             sizes=series or {name: len(part) for name, part in parts.items()},
             values=() if of_classes else source.targets,
             missing=source.missing,

@@ -33,8 +33,8 @@ class _LastTable:
             train, tests = of_split("train", loaded), of_split("test", loaded)
             hashes = {role: file.sha256 for role, file in loaded.items()}
             about = hashes, tuple(note for file in loaded.values() for note in file.notes())
-            again = partial(open_files, train, path_text(source.file), source.delimiter)
-            fitted = FittedTable.of(source, again(), again)
+            reopen = partial(open_files, train, path_text(source.file), source.delimiter)
+            fitted = FittedTable.of(source, reopen(), reopen)
             if tests:
                 fitted = fitted.with_test(source.labelled(tests, fitted.facts))
             self._last = key, (about, fitted)

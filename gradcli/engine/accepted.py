@@ -21,7 +21,7 @@ def accepted(op: Op[Any] | Composite) -> tuple[str, ...]:
     if all(spec.kind == "none" for spec in first.inputs):
         return ()
     fixed = fixed_types(first)
-    return tuple(name for name, dtype in DTYPES.items() if _takes(op, dtype, fixed))
+    return tuple(name for name, dtype in DTYPES.items() if _accepts(op, dtype, fixed))
 
 
 def fixed_types(sample: Sample) -> dict[str, DType]:
@@ -45,7 +45,7 @@ def format_types(names: tuple[str, ...]) -> str:
     return words.get(frozenset(names), ", ".join(names))
 
 
-def _takes(op: Op[Any] | Composite, dtype: DType, fixed: dict[str, DType]) -> bool:
+def _accepts(op: Op[Any] | Composite, dtype: DType, fixed: dict[str, DType]) -> bool:
     sample = op.samples[0]
     try:
         with graph.no_grad():

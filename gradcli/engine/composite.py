@@ -42,14 +42,14 @@ class Slot:
     """A parameter, and which of a sample's inputs it takes.
 
     Attributes:
-        takes: "one" of them, "several", or none.
+        accepts: "one" of them, "several", or none.
         needed: whether it is always a tensor.
         starred: whether what it takes stands in a call one by one.
     """
 
     name: str
     default: Any
-    takes: Literal["", "one", "several"]
+    accepts: Literal["", "one", "several"]
     required: bool
     starred: bool
 
@@ -59,12 +59,12 @@ class Slot:
         allowed = members(hint)
         items = [get_args(kind)[:1] for kind in allowed]
         starred = parameter.kind is parameter.VAR_POSITIONAL
-        takes: Literal["", "one", "several"] = ""
+        accepts: Literal["", "one", "several"] = ""
         if starred or any(item and Tensor in members(*item) for item in items):
-            takes = "several"
+            accepts = "several"
         elif Tensor in allowed or Any in allowed:
-            takes = "one"
-        return cls(parameter.name, parameter.default, takes, hint is Tensor, starred)
+            accepts = "one"
+        return cls(parameter.name, parameter.default, accepts, hint is Tensor, starred)
 
 
 class Composite:
@@ -137,12 +137,12 @@ class Composite:
             if slot.name in options:
                 values.append(options[slot.name])
                 last = i if slot.starred else last
-            elif slot.takes == "several":
+            elif slot.accepts == "several":
                 mine = len(rest) - sum(later.required for later in self.slots[i:])
                 values.append(rest[:mine])
                 del rest[:mine]
                 last = i
-            elif rest and slot.takes:
+            elif rest and slot.accepts:
                 values.append(rest.pop(0))
                 last = i
             else:

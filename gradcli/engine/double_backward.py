@@ -30,7 +30,7 @@ class OpLike(Protocol):
     outputs: tuple[str, ...]
     options: dict[str, Any]
     decomposition: Callable[..., Any] | None
-    rebuilt: Callable[..., dict[str, Array | None]] | None
+    recomputed: Callable[..., dict[str, Array | None]] | None
 
     @property
     def forward(self) -> Callable[..., Any]:
@@ -175,12 +175,12 @@ def decomposition(op: OpLike, node: Node, grads: Tensors) -> Tensors:
     """The gradient of a fused op through its decomposition.
 
     An input that is not saved has a gradient that does not depend on it, so that 0 stands for it,
-    unless it is rebuilt.
+    unless it is recomputed.
     """
     options = node.options or {}
     saved = node.saved
-    if op.rebuilt is not None:
-        saved = {**saved, **op.rebuilt(saved, {**op.options, **options})}
+    if op.recomputed is not None:
+        saved = {**saved, **op.recomputed(saved, {**op.options, **options})}
     lacking = [i for i, name in enumerate(op.inputs) if name not in saved and node.parents[i]]
     first: Gradients = ()
     if lacking:

@@ -27,19 +27,18 @@ class Unfit(Exception):  # noqa: N818 -- becomes a GradcliError where the argume
     """A value that a kind does not take; `path` leads to it inside of a list, as in [2]."""
 
     def __init__(
-        self, says: str, value: object, error: type[GradcliError] = OptionTypeError
+        self, description: str, value: object, error: type[GradcliError] = OptionTypeError
     ) -> None:
-        super().__init__(says)
-        self.says = says
+        super().__init__(description)
+        self.description = description
         self.value = value
         self.error = error
         self.path = ""
 
     def refusal(self, function: str, name: str) -> GradcliError:
         """The sentence for the user."""
-        return self.error(
-            f"{function}: {name}{self.path} must be {self.says}, got {format_value(self.value)}"
-        )
+        text = format_value(self.value)
+        return self.error(f"{function}: {name}{self.path} must be {self.description}, got {text}")
 
 
 def format_value(value: object) -> str:
@@ -70,7 +69,7 @@ class Kind:
     """What an argument may be.
 
     Attributes:
-        says: in words, as in "dim must be a whole number".
+        description: in words, as in "dim must be a whole number".
         taken: the value as it is used; raises Unfit.
         quick: values of exactly these types are taken as they are.
         types: values of exactly these types are checked, but fit no other kind any better.
@@ -79,7 +78,7 @@ class Kind:
         error: what is raised where nothing fits.
     """
 
-    says: str
+    description: str
     convert: Callable[[Any], Any]
     quick: frozenset[type] = frozenset()
     types: frozenset[type] = frozenset()
@@ -139,13 +138,13 @@ class Bound:
             that come from files; `holds` decides here.
     """
 
-    says: str
+    description: str
     holds: Callable[[Any], bool] | None = None
     limits: tuple[tuple[str, float], ...] = ()
 
 
 def within(
-    says: str,
+    description: str,
     *,
     ge: float | None = None,
     gt: float | None = None,
@@ -157,8 +156,8 @@ def within(
     limits = tuple((name, end) for name, end in ends.items() if end is not None)
     tests = [partial(_COMPARE[name], end) for name, end in limits]
     if len(tests) == 1:
-        return Bound(says, tests[0], limits)
-    return Bound(says, lambda x: tests[0](x) and tests[1](x), limits)
+        return Bound(description, tests[0], limits)
+    return Bound(description, lambda x: tests[0](x) and tests[1](x), limits)
 
 
 _COMPARE = {
@@ -210,29 +209,29 @@ def _truth(value: object) -> bool:
 
 
 def _instance(kind: type) -> Kind:
-    says = f"{'an' if kind.__name__[0] in 'AEIOU' else 'a'} {kind.__name__}"
+    description = f"{'an' if kind.__name__[0] in 'AEIOU' else 'a'} {kind.__name__}"
     error: type[GradcliError] = DTypeError if kind is Tensor else OptionTypeError
 
     def convert(value: object) -> Any:
         if isinstance(value, kind):
             return value
-        raise Unfit(says, value, error)
+        raise Unfit(description, value, error)
 
-    return Kind(says, convert, frozenset((kind,)), error=error, classes=(kind,))
+    return Kind(description, convert, frozenset((kind,)), error=error, classes=(kind,))
 
 
 def _one_of(choices: tuple[object, ...]) -> Kind:
     few = len(choices) <= 2
-    says = (" or " if few else ", ").join(map(repr, choices))
-    says = says if few else f"one of {says}"
+    description = (" or " if few else ", ").join(map(repr, choices))
+    description = description if few else f"one of {description}"
     kinds = {type(choice) for choice in choices}
 
     def convert(value: object) -> Any:
         if type(value) in kinds and value in choices:
             return value
-        raise Unfit(says, value, OptionError if type(value) in kinds else OptionTypeError)
+        raise Unfit(description, value, OptionError if type(value) in kinds else OptionTypeError)
 
-    return Kind(says, convert, types=frozenset(kinds))
+    return Kind(description, convert, types=frozenset(kinds))
 
 
 def _bounded(kind: Kind, notes: tuple[object, ...]) -> Kind:
@@ -242,37 +241,37 @@ def _bounded(kind: Kind, notes: tuple[object, ...]) -> Kind:
         try:
             number = value if type(value) in kind.quick else kind.convert(value)
         except Unfit as unfit:
-            raise unfit if unfit.path else Unfit(says, value, unfit.error) from None
+            raise unfit if unfit.path else Unfit(description, value, unfit.error) from None
         try:
             fits = all(bound.holds is None or bound.holds(number) for bound in bounds)
         except OverflowError:  # a whole number that no float holds
             fits = False
         if not fits:
-            raise Unfit(says, value, OptionError)
+            raise Unfit(description, value, OptionError)
         return number
 
     if not bounds:
         return kind
-    says = bounds[0].says
+    description = bounds[0].description
     by_type = all(bound.holds is None for bound in bounds)  # as without the note
     if by_type:
-        return replace(kind, says=says, convert=convert)
-    return Kind(says, convert, types=kind.quick | kind.types, error=kind.error)
+        return replace(kind, description=description, convert=convert)
+    return Kind(description, convert, types=kind.quick | kind.types, error=kind.error)
 
 
 def _either(kinds: Sequence[Kind]) -> Kind:
-    *rest, last = (kind.says for kind in kinds)
-    says = f"{', '.join(rest)} or {last}"
+    *rest, last = (kind.description for kind in kinds)
+    description = f"{', '.join(rest)} or {last}"
     quick = frozenset[type]().union(*(kind.quick for kind in kinds))
     claims = [cls for kind in kinds for cls in kind.types]
     only = {cls: kind for kind in kinds for cls in kind.types if claims.count(cls) == 1}
-    errors = {kind.error for kind in kinds if kind.says != "None"}
+    errors = {kind.error for kind in kinds if kind.description != "None"}
     error = DTypeError if DTypeError in errors else OptionTypeError
 
     def convert(value: object) -> Any:
         if type(value) in only:
             return only[type(value)].convert(value)
-        nearest = Unfit(says, value, error)
+        nearest = Unfit(description, value, error)
         for kind in kinds:
             try:
                 return kind.convert(value)
@@ -285,34 +284,34 @@ def _either(kinds: Sequence[Kind]) -> Kind:
 
     classes = tuple(cls for kind in kinds for cls in kind.classes)
     elements = frozenset[type]().union(*(kind.elements for kind in kinds))
-    return Kind(says, convert, quick, frozenset(claims), error, classes, elements)
+    return Kind(description, convert, quick, frozenset(claims), error, classes, elements)
 
 
 def _list(kind: Kind) -> Kind:
-    says, quick = f"a tuple or list (each {kind.says})", kind.quick
+    description, quick = f"a tuple or list (each {kind.description})", kind.quick
 
     def convert(value: object) -> Any:
         if isinstance(value, (tuple, list)) and quick.issuperset(map(type, value)):
             return value
         if not isinstance(value, (tuple, list, range)):
-            raise Unfit(says, value, kind.error)
+            raise Unfit(description, value, kind.error)
         return _each(value, [kind] * len(value))
 
     lists = frozenset((tuple, list))
-    return Kind(says, convert, types=lists, error=kind.error, elements=kind.quick)
+    return Kind(description, convert, types=lists, error=kind.error, elements=kind.quick)
 
 
 def _tuple_of(kinds: Sequence[Kind]) -> Kind:
-    says = f"a tuple of {len(kinds)} (" + ", ".join(kind.says for kind in kinds) + ")"
+    description = f"a tuple of {len(kinds)} (" + ", ".join(kind.description for kind in kinds) + ")"
 
     def convert(value: object) -> Any:
         if not isinstance(value, (tuple, list)):
-            raise Unfit(says, value)
+            raise Unfit(description, value)
         if len(value) != len(kinds):
-            raise Unfit(says, value, OptionError)
+            raise Unfit(description, value, OptionError)
         return _each(value, kinds)
 
-    return Kind(says, convert, types=frozenset((tuple, list)))
+    return Kind(description, convert, types=frozenset((tuple, list)))
 
 
 def _each(values: Sequence[object], kinds: Sequence[Kind]) -> Sequence[Any]:

@@ -50,15 +50,15 @@ class Op(Generic[Result]):
             outputs that forward hides, such as what a random draw gave.
         double_backward_rule: how the gradient is differentiated: "linear" if the op is linear in
             its float inputs, "decomposition" through that, "own" by the declared rule.
-        rebuilt: gives inputs that are not saved but follow from what is, to the decomposition on
+        recomputed: gives inputs that are not saved but follow from what is, to the decomposition on
             its second backward pass; from what is saved, and the options.
         variadic: the first option may be given number by number, as in `x.reshape(2, 3)`.
         shares: whose memory the results lie in; nothing said: their own.
         cast: the inputs as autocast wants them; None where it leaves them alone.
-        takes: what stands for an input; some ops make Tensors of numbers.
+        input_type: what stands for an input; some ops make Tensors of numbers.
     """
 
-    takes: Any = Tensor
+    input_type: Any = Tensor
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class Op(Generic[Result]):
         why: str = "",
         decomposition: Callable[..., Any] | None = None,
         double_backward: Literal["", "linear", "decomposition"] = "",
-        rebuilt: Callable[..., dict[str, Array | None]] | None = None,
+        recomputed: Callable[..., dict[str, Array | None]] | None = None,
         name: str | None = None,
         formula: str = "",
         variadic: bool = False,
@@ -87,7 +87,7 @@ class Op(Generic[Result]):
         self.wrong = tuple(wrong)
         self.why = why
         self.decomposition = decomposition
-        self.rebuilt = rebuilt
+        self.recomputed = recomputed
         self.variadic = variadic
         self.shares = shares
         self.__doc__ = inspect.getdoc(forward) or ""
@@ -146,9 +146,8 @@ class Op(Generic[Result]):
     @cached_property
     def hints(self) -> dict[str, Any]:
         """What each argument may be, as an annotation."""
-        inputs = {
-            name: self.takes | None if name in self.optional else self.takes for name in self.inputs
-        }
+        kind = self.input_type
+        inputs = {name: kind | None if name in self.optional else kind for name in self.inputs}
         return {**hints_of(self.forward), **inputs}
 
     @cached_property

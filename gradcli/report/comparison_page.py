@@ -29,16 +29,16 @@ WHOLE = ("steps", "parameters", "samples_per_second", "memory_learning", "memory
 
 
 class Line(NamedTuple):
-    """The curve of one run; `index` is that of the run."""
+    """The curve of one run; `run_index` is that of the run."""
 
-    index: int
+    run_index: int
     label: str
     points: Points
 
     @property
     def hue(self) -> str:
         """The name of its colour."""
-        return f"run-{self.index % HUES}"
+        return f"run-{self.run_index % HUES}"
 
     @property
     def last(self) -> str:
@@ -51,7 +51,7 @@ class Line(NamedTuple):
             "label": self.label,
             "look": look,
             "hue": f"--{self.hue}",
-            "dash": [7, 4] if self.index >= HUES else [],
+            "dash": [7, 4] if self.run_index >= HUES else [],
             "x": self.points.steps,
             "y": [float(f"{value:.5g}") for value in self.points.values],
         }

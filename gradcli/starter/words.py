@@ -160,17 +160,17 @@ def _keys_called(key: str) -> Iterator[Explained]:
 
 
 def _key(title: str, make: Callable[..., Any], key: str, example: Example) -> Explained:
-    return Explained(title, meaning(make, key), (("takes", _takes(make, key)),), example)
+    return Explained(title, meaning(make, key), (("takes", _describe_value(make, key)),), example)
 
 
 def _rows(make: Callable[..., Any]) -> Iterator[tuple[str, str]]:
     """The keys of a row, each with what it takes and means."""
     for key in schema_of(make).hints:
         text = meaning(make, key)
-        yield key, f"{_takes(make, key)}{'; ' * bool(text)}{text}"
+        yield key, f"{_describe_value(make, key)}{'; ' * bool(text)}{text}"
 
 
-def _takes(make: Callable[..., Any], key: str) -> str:
+def _describe_value(make: Callable[..., Any], key: str) -> str:
     """What a value of a key may be, and which one it has where it is left out."""
     schema = schema_of(make)
     hint, field = schema.hints[key], schema.model.model_fields[key]

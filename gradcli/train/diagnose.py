@@ -70,8 +70,8 @@ def _cures(job: Job, in_data: bool) -> list[str]:
     if settings.clip is None:
         ways.append("a clip")
         words.append("-s train.clip=1.0")
-    again = f"go on from the last checkpoint with {' or '.join(ways)}"
-    return [f"{again}: gradcli resume RUN {' '.join(words)}", *skip]
+    advice = f"go on from the last checkpoint with {' or '.join(ways)}"
+    return [f"{advice}: gradcli resume RUN {' '.join(words)}", *skip]
 
 
 def _what(failure: NonfiniteStep) -> str:
@@ -85,12 +85,12 @@ def _find_cause(job: Job, step: TrainingStep, failure: NonfiniteStep, before: st
     """The call in which it began, or what was not finite before the step."""
     origins = _InModel()
     with _telling_layers(job.model, origins), observing.by(origins):
-        loss = step.again(failure.step, failure.indices, origins.around(job.loss))
+        loss = step.repeat(failure.step, failure.indices, origins.around(job.loss))
     origin = origins.first(backward=True)
     if not finite(loss.array):
         origin = origins.of(loss.array) or origins.first(backward=False)
     elif math.isfinite(step.norm()):
-        return _finite_again(step, loss)
+        return _describe_finite(step, loss)
     if origin is not None and not origin.already:
         return f"it began in {_call(origin)}"
     if before:
@@ -109,7 +109,7 @@ def _find_cause(job: Job, step: TrainingStep, failure: NonfiniteStep, before: st
     return f"the {what} overflow"
 
 
-def _finite_again(step: TrainingStep, loss: Tensor) -> str:
+def _describe_finite(step: TrainingStep, loss: Tensor) -> str:
     return (
         f"made again it is finite, with a loss of {loss.item():.6g} and a gradient norm of "
         f"{step.norm():.6g}: the step depends on more than its number and its samples"

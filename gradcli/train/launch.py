@@ -151,7 +151,7 @@ def resume(
     group = distributed.group()
     job = _on_ranks(job, group, max_steps, reporter, new=False)
     if ranks.of_first(group, lambda: directories.is_unsaved(directory.path)):
-        return _begin_again(job, directory, reporter, signals, keys, allow_data_change, max_steps)
+        return _restart(job, directory, reporter, signals, keys, allow_data_change, max_steps)
     _note_precision(job, reporter)
     preflight(job)
     name, checkpoint, notes = ranks.recover(group, directory)
@@ -203,7 +203,7 @@ def _on_ranks(
     return job
 
 
-def _begin_again(
+def _restart(
     job: Job,
     directory: RunDirectory,
     reporter: Reporter,

@@ -29,8 +29,8 @@ class LauncherVariable(NamedTuple):
         number: the variable that has the process's own number, from 0.
         local: the one that has its number on its host.
         beside: only where this variable is set as well, for people set `name` for other ends.
-        says: how many processes there are, how many on this host, or, of a launcher that gives no
-            number of them, a process's own number from 0.
+        meaning: how many processes there are, how many on this host, or, of a launcher that gives
+            no number of them, a process's own number from 0.
         mpi: the only MPI that its processes can start, which would end them unheard otherwise.
         cures: what to try first where MPI does not see the others.
     """
@@ -40,7 +40,7 @@ class LauncherVariable(NamedTuple):
     number: str
     local: str = ""
     beside: str = ""
-    says: Literal["all", "here", "own"] = "all"
+    meaning: Literal["all", "here", "own"] = "all"
     mpi: str = ""
     cures: tuple[str, ...] = ()
 
@@ -64,7 +64,7 @@ MARKS = (
         "mpiexec of MPICH or Intel MPI",
         "PMI_RANK",
         "MPI_LOCALRANKID",
-        says="here",
+        meaning="here",
     ),
     LauncherVariable(
         "MV2_COMM_WORLD_SIZE",
@@ -86,11 +86,11 @@ MARKS = (
     ),
     LauncherVariable("HOROVOD_SIZE", "horovodrun", "HOROVOD_RANK", "HOROVOD_LOCAL_RANK"),
     LauncherVariable("WORLD_SIZE", "torchrun", "RANK", "LOCAL_RANK", beside="RANK"),
-    LauncherVariable("PMIX_RANK", "a launcher with PMIx", "PMIX_RANK", says="own"),
+    LauncherVariable("PMIX_RANK", "a launcher with PMIx", "PMIX_RANK", meaning="own"),
     LauncherVariable(
-        "PALS_RANKID", "mpiexec of PALS", "PALS_RANKID", "PALS_LOCAL_RANKID", says="own"
+        "PALS_RANKID", "mpiexec of PALS", "PALS_RANKID", "PALS_LOCAL_RANKID", meaning="own"
     ),
-    LauncherVariable("ALPS_APP_PE", "aprun", "ALPS_APP_PE", says="own"),
+    LauncherVariable("ALPS_APP_PE", "aprun", "ALPS_APP_PE", meaning="own"),
 )
 
 
@@ -103,7 +103,7 @@ class LauncherInfo(NamedTuple):
     def __str__(self) -> str:
         which = (
             f"process {self.value}, counted from 0,"
-            if self.mark.says == "own"
+            if self.mark.meaning == "own"
             else f"one of {quantity(self.value, 'process')}"
         )
         return f"{self.mark.name}={self.value}: this is {which} of {self.mark.launcher}"
@@ -111,12 +111,12 @@ class LauncherInfo(NamedTuple):
     @property
     def several(self) -> bool:
         """Whether there are more processes than this one, as far as it says."""
-        return self.value > (0 if self.mark.says == "own" else 1)
+        return self.value > (0 if self.mark.meaning == "own" else 1)
 
     def fits(self, size: int) -> bool:
         """Whether there may be so many processes."""
         return {"all": size == self.value, "here": size >= self.value, "own": size > self.value}[
-            self.mark.says
+            self.mark.meaning
         ]
 
 
@@ -129,7 +129,7 @@ def find_launch(environment: Mapping[str, str] = os.environ) -> LauncherInfo | N
     for launch in launches:
         if launch.several:
             return launch
-    unknown = launches and all(launch.mark.says == "own" for launch in launches)
+    unknown = launches and all(launch.mark.meaning == "own" for launch in launches)
     return launches[0] if unknown and find_spec("mpi4py") else None
 
 

@@ -125,7 +125,7 @@ class TrainingStep:
         """The norm of the current gradients."""
         return self._norm(lambda: self.captured.programs)
 
-    def again(self, step: int, indices: Tensor, loss: Loss) -> Tensor:
+    def repeat(self, step: int, indices: Tensor, loss: Loss) -> Tensor:
         """Repeat a step (from 1) eagerly, without its update; returns its loss.
 
         `loss` replaces the job's, so that the caller sees when it is called.

@@ -78,7 +78,7 @@ def verify_resume(
     try:
         stopped = _run_stopped(job, folder, context, signals, step)
         with RunDirectory(stopped) as directory:
-            again = resume(
+            resumed = resume(
                 _anew(job), directory, SilentReporter(), signals, max_steps=stop.max_steps
             )
         log = different_record(path, stopped)
@@ -87,13 +87,13 @@ def verify_resume(
         raise _interrupted(error, path) from None
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    same = not log and not weights and again.weights_sha256 == result.weights_sha256
+    same = not log and not weights and resumed.weights_sha256 == result.weights_sha256
     verdict = {
         "step": step,
         "steps": result.steps,
         "same": same,
         "log": not log,
-        "weights": not weights and again.weights_sha256 == result.weights_sha256,
+        "weights": not weights and resumed.weights_sha256 == result.weights_sha256,
         "differs": None if same else log or weights or "the weights",
         "seconds": round(time.monotonic() - began, 3),
     }

@@ -44,7 +44,7 @@ def no_launcher(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def of_two(mark: LauncherVariable) -> dict[str, str]:
-    value = "1" if mark.says == "own" else "2"
+    value = "1" if mark.meaning == "own" else "2"
     return {mark.name: value, **({mark.beside: "0"} if mark.beside else {})}
 
 
@@ -130,9 +130,7 @@ def test_a_host_with_more_ranks_than_gpus_is_refused(
     group = ThreadGroup(Network(4), 3)  # two ranks a host
     monkeypatch.setattr(launchers, "ranks", lambda: group)
     monkeypatch.setattr(launchers, "TURN", 0)
-    monkeypatch.setattr(
-        options, "unavailable_reason", lambda name: "" if name in GPUS else "not there"
-    )
+    monkeypatch.setattr(options, "unavailable", lambda name: "" if name in GPUS else "not there")
     with pytest.raises(Aborted, match="4"):
         gradcli("train", "dots.yaml", "--device", device)
     said = capfd.readouterr().err

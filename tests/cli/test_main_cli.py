@@ -136,10 +136,10 @@ def test_a_device_that_is_not_there_is_never_replaced(
 def test_metal_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(platform, "system", lambda: "Linux")
     monkeypatch.setattr(platform, "machine", lambda: "x86_64")
-    assert options.unavailable_reason("metal") == (
+    assert options.unavailable("metal") == (
         "it needs macOS 14 or newer on Apple silicon, this is Linux x86-64"
     )
-    assert options.unavailable_reason("cpu") == ""
+    assert options.unavailable("cpu") == ""
 
 
 @pytest.mark.parametrize(

@@ -162,7 +162,7 @@ def test_memory_that_python_alone_takes_is_told(gradcli: Command) -> None:
 
 
 def test_a_gpu_has_no_scratch_of_threads(gradcli: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(options, "unavailable_reason", lambda device: "")
+    monkeypatch.setattr(options, "unavailable", lambda device: "")
     config = str(CONFIGS / "penguins.yaml")
     here, there = (planned(gradcli, config, "--device", one)["memory"] for one in ("cpu", "cuda"))
     for use in ("train", "eval", "predict"):

@@ -72,7 +72,7 @@ def test_an_argument_that_does_not_fit_is_refused_by_name(name: str) -> None:
                 spoilt(row, argument, value)
             said = refusal.value.message
             assert said.startswith(f"{name}: {argument}"), (value, said)
-            assert said.partition(" must be ")[2].partition(", got ")[0] in kind.says, said
+            assert said.partition(" must be ")[2].partition(", got ")[0] in kind.description, said
             assert len(said) < 300, said
 
 

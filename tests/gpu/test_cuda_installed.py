@@ -143,7 +143,7 @@ def test_the_command_line_ends_with_4_and_that_sentence(
     machine: Machine, capsys: pytest.CaptureFixture[str]
 ) -> None:
     machine({}, None, "1")
-    assert options.unavailable_reason("cuda") == NOTHING
+    assert options.unavailable("cuda") == NOTHING
     assert main.run(["bench", "--device", "cuda"]) == 4
     said = capsys.readouterr()
     assert f"device 'cuda' cannot be used: {NOTHING}" in said.err

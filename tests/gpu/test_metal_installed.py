@@ -108,7 +108,7 @@ def test_the_command_line_ends_with_4_and_that_sentence(
     machine: Machine, capsys: pytest.CaptureFixture[str]
 ) -> None:
     machine()
-    assert options.unavailable_reason("metal") == NO_PACKAGE
+    assert options.unavailable("metal") == NO_PACKAGE
     assert main.run(["bench", "--device", "metal"]) == 4
     said = capsys.readouterr()
     assert f"device 'metal' cannot be used: {NO_PACKAGE}" in said.err

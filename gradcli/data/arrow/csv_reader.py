@@ -24,17 +24,17 @@ _FAILED = re.compile(r"CSV column #(\d+)")
 
 
 class ArrowCsvReader(WithHeaderRow):
-    """The rows of a file that comes in pieces; `again` gives these anew, for the base reader."""
+    """The rows of a file that comes in pieces; `reopen` gives these anew, for the base reader."""
 
     def __init__(
         self,
         pieces: Iterator[bytes],
-        again: Callable[[], Iterator[bytes]],
+        reopen: Callable[[], Iterator[bytes]],
         source: str,
         delimiter: str = ",",
     ) -> None:
         self.source = source
-        self._again, self._delimiter = again, delimiter
+        self._reopen, self._delimiter = reopen, delimiter
         self._rows: RowBlocks | None = None
         self._base: CsvReader | None = None
         try:
@@ -45,7 +45,7 @@ class ArrowCsvReader(WithHeaderRow):
             self.header = self._base.header
 
     def _slow_reader(self) -> CsvReader:
-        return CsvReader(texts(self._again(), self.source), self.source, self._delimiter)
+        return CsvReader(texts(self._reopen(), self.source), self.source, self._delimiter)
 
     def blocks(self, roles: Mapping[str, Role]) -> Iterator[TableBlock]:
         """The columns that are named, as the protocol says."""
@@ -103,8 +103,8 @@ class _Columns:
         numbers = self._open.numbers(self._numbers(rows, columns, floats))
         cells = {name: self._column(columns, name) for name in once}
         if len(once) < len(self._open.worded):
-            again = self._parsed(rows, dict.fromkeys(self._open.worded, _WORD))
-            cells = {name: self._column(again, name) for name in self._open.worded}
+            reparsed = self._parsed(rows, dict.fromkeys(self._open.worded, _WORD))
+            cells = {name: self._column(reparsed, name) for name in self._open.worded}
         return TableBlock(count, numbers, self._open.words(cells))
 
     def _parsed_as_numbers(
@@ -145,10 +145,10 @@ class _Columns:
         }
         gaps = [name for name, column in floats.items() if column.odd]
         if gaps:  # Arrow says where a gap is, but not its text
-            again = self._parsed(rows, dict.fromkeys(gaps, pa.string()))
+            reparsed = self._parsed(rows, dict.fromkeys(gaps, pa.string()))
             for name in gaps:
                 indices = list(floats[name].odd)
-                cells = self._column(again, name).take(pa.array(indices, pa.int64()))
+                cells = self._column(reparsed, name).take(pa.array(indices, pa.int64()))
                 odd = dict(zip(indices, texts_of(cells), strict=True))
                 numbers[name] = Numbers(floats[name].values, odd)
         return numbers

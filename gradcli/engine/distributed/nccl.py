@@ -181,7 +181,7 @@ class Communicator:
         return queue
 
 
-def takes(dtype: DType) -> bool:
+def supports(dtype: DType) -> bool:
     """Whether NCCL has such numbers."""
     return dtype.name in _TYPES
 

@@ -64,9 +64,9 @@ def call(module: Module, args: tuple[object, ...], kwargs: dict[str, object]) ->
             args, kwargs = _before(hook, module, args, kwargs)
     border = HookedCall(module, back)
     forward: Callable[..., Any] = module.forward
-    for again in module._hooks:
-        if isinstance(again, Recompute):
-            forward = partial(again.forward, module)
+    for entry in module._hooks:
+        if isinstance(entry, Recompute):
+            forward = partial(entry.forward, module)
     result = forward(*(border.wrap_arguments(args) if back else args), **kwargs)
     for hook in hooks:
         if not hook.before:

@@ -214,10 +214,10 @@ def trunc_normal_(
     luck = empty_like(tensor)
     pending = _too_seldom(tensor, luck, mean, std, peak, generator)
     while table.any(pending).item():
-        again = empty_like(tensor)
-        again.uniform_(a, b, generator=generator)
-        tensor.copy_(table.where(pending, again, tensor))
-        pending = table.logical_and(pending, _too_seldom(again, luck, mean, std, peak, generator))
+        redraw = empty_like(tensor)
+        redraw.uniform_(a, b, generator=generator)
+        tensor.copy_(table.where(pending, redraw, tensor))
+        pending = table.logical_and(pending, _too_seldom(redraw, luck, mean, std, peak, generator))
     return tensor
 
 
@@ -234,9 +234,9 @@ def _redraw_normal(
         outside = table.logical_or(tensor < a, tensor > b)
         if not table.any(outside).item():
             return tensor
-        again = empty_like(tensor)
-        again.normal_(mean, std, generator=generator)
-        tensor.copy_(table.where(outside, again, tensor))
+        redraw = empty_like(tensor)
+        redraw.normal_(mean, std, generator=generator)
+        tensor.copy_(table.where(outside, redraw, tensor))
 
 
 def _too_seldom(

@@ -108,7 +108,7 @@ class Metal(Staging):
     def allocate(self, nbytes: int) -> MetalBuffer:
         """Fresh memory; the device need not be able to have more than it is said to work with."""
         size = max(nbytes, 1)
-        for again in (True, False):
+        for may_retry in (True, False):
             if size <= min(self.free_memory(), self._device.maxBufferLength()):
                 with objc.autorelease_pool():
                     buffer = self._device.newBufferWithLength_options_(
@@ -116,7 +116,7 @@ class Metal(Staging):
                     )
                 if buffer is not None:
                     return MetalBuffer(buffer, size)
-            if again and self._busy():
+            if may_retry and self._busy():
                 self.synchronize()  # what was freed may have been waited for
         raise no_memory(nbytes, self.product(), self.free_memory())
 

@@ -97,10 +97,10 @@ def _step(kind: int, length: int, new_length: int, scale: float | None) -> float
 
 def _each(option: str, value: Any, dims: int) -> tuple[Any, ...]:
     """An option for each dimension, from one number for all of them or one for each."""
-    says, fits = _NUMBERS[option]
+    description, fits = _NUMBERS[option]
     numbers = tuple(value) if isinstance(value, (tuple, list)) else (value,) * dims
     if len(numbers) != dims or not all(map(fits, numbers)):
-        several = f"a pair of {says}" if dims == 2 else f"{says}, one for lines"
+        several = f"a pair of {description}" if dims == 2 else f"{description}, one for lines"
         raise OptionError(f"interpolate: {option} must be {several}, got {value!r:.60}")
     return numbers
 

@@ -226,8 +226,8 @@ class ScaledOp(BinaryOp):
     def _times(self, factor: float, other: Tensor | None) -> Tensor:
         assert other is not None
         if other.dtype.kind == "bool" or (isinstance(factor, float) and other.dtype.kind == "int"):
-            says = "1 beside truth values" if other.dtype.kind == "bool" else "a whole number"
-            raise DTypeError(f"{self.name}: alpha must be {says}, got {factor!r}; use floats")
+            accepted = "1 beside truth values" if other.dtype.kind == "bool" else "a whole number"
+            raise DTypeError(f"{self.name}: alpha must be {accepted}, got {factor!r}; use floats")
         try:
             return mul(other, factor)
         except (OverflowError, OptionError):

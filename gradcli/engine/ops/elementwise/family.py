@@ -245,7 +245,7 @@ class BinaryOp(Op[Tensor]):
         truth: ... and the answer true or false.
     """
 
-    takes = Operand
+    input_type = Operand
     floats = False
     maps = False
     truth = False

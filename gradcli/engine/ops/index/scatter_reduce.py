@@ -152,24 +152,24 @@ def scatter_reduce_double_backward(
 ) -> tuple[Tensor | None, ...]:
     """Of a product the others' product; of an extreme an even share to all that tie for it."""
     if reduce == "prod":
-        return _of_product_again(grad, x, index, src, dim)
+        return _product_double_backward(grad, x, index, src, dim)
     wins_x, there = eq(x.detach(), y.detach()), gather(y.detach(), dim, index)
     wins_src = eq(src.detach(), there)
-    even = grad / _counted_again(wins_x, wins_src, index, dim, grad.dtype)
+    even = grad / _count_true(wins_x, wins_src, index, dim, grad.dtype)
     return where(wins_x, even, 0.0), None, where(wins_src, gather(even, dim, index), 0.0)
 
 
-def _counted_again(
+def _count_true(
     truth_x: Tensor, truth_src: Tensor, index: Tensor, dim: int, dtype: DType
 ) -> Tensor:
     return scatter_add(truth_x.to(dtype), dim, index, truth_src.to(dtype))
 
 
-def _of_product_again(
+def _product_double_backward(
     grad: Tensor, x: Tensor, index: Tensor, src: Tensor, dim: int
 ) -> tuple[Tensor | None, ...]:
     none_x, none_src = eq(x.detach(), 0), eq(src.detach(), 0)
-    zeros = _counted_again(none_x, none_src, index, dim, x.dtype)
+    zeros = _count_true(none_x, none_src, index, dim, x.dtype)
     plain_x, plain_src = where(none_x, 1.0, x), where(none_src, 1.0, src)
     rest = grad * scatter_reduce(plain_x, dim, index, plain_src, reduce="prod")
     # The sum of what is 0: no value, but a slope of 1 for each.

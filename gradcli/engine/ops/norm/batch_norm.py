@@ -76,7 +76,7 @@ def _check_batch(x: Array, running: tuple[Array | None, Array | None], training:
     saves=("x", "weight", "mean", "rstd"),
     decomposition=_decomposed_batch_norm,
     double_backward="decomposition",
-    rebuilt=_running,
+    recomputed=_running,
     samples=[
         sample((4, 3), none(), none(), (3,), (3,), training=True),
         sample((2, 3, 5), none(), none(), none(), (3,), training=True, eps=1e-2),

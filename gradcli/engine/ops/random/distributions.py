@@ -79,9 +79,9 @@ def bernoulli(
         raise DTypeError(
             f"bernoulli: input must be float32, float64 or bfloat16, got {input.dtype}"
         )
-    chances = input if p is None else p
-    _check_chances("bernoulli", chances)
-    return _hits(chances, input.shape, input.dtype, generator)
+    probabilities = input if p is None else p
+    _check_probabilities("bernoulli", probabilities)
+    return _hits(probabilities, input.shape, input.dtype, generator)
 
 
 @function(
@@ -100,28 +100,33 @@ def bernoulli_(
 ) -> Tensor:
     """Every element overwritten by 1 with probability p, otherwise by 0."""
     refuse_recorded("bernoulli_", input)
-    _check_chances("bernoulli_", p)
+    _check_probabilities("bernoulli_", p)
     drawn_as = p.dtype if isinstance(p, Tensor) else dtypes.float64
     hits = _hits(p, input.shape, drawn_as, generator)
     return overwrite("bernoulli_", input, hits.to(input.dtype))
 
 
 def _hits(
-    chances: Tensor | float, shape: Shape, dtype: DType, generator: Generator | None
+    probabilities: Tensor | float, shape: Shape, dtype: DType, generator: Generator | None
 ) -> Tensor:
     """1 where a number drawn from 0 to 1 lies below the chance, otherwise 0."""
     draws = table.rand(*shape, generator=generator, dtype=dtype)
-    return table.lt(draws, chances.detach() if isinstance(chances, Tensor) else chances).to(dtype)
+    return table.lt(
+        draws, probabilities.detach() if isinstance(probabilities, Tensor) else probabilities
+    ).to(dtype)
 
 
-def _check_chances(name: str, chances: Tensor | float) -> None:
+def _check_probabilities(name: str, probabilities: Tensor | float) -> None:
     """Refuse what is no probability; a captured step takes those in a tensor for granted."""
-    if not isinstance(chances, Tensor):
-        if not 0 <= chances <= 1:
-            raise OptionError(f"{name}: p must be from 0 to 1, got {chances}")
-    elif not chances.is_floating_point():
-        raise DTypeError(f"{name}: probabilities must be floats, got {chances.dtype}")
-    elif recording.current() is None and not ((chances >= 0) & (chances <= 1)).all().item():
+    if not isinstance(probabilities, Tensor):
+        if not 0 <= probabilities <= 1:
+            raise OptionError(f"{name}: p must be from 0 to 1, got {probabilities}")
+    elif not probabilities.is_floating_point():
+        raise DTypeError(f"{name}: probabilities must be floats, got {probabilities.dtype}")
+    elif (
+        recording.current() is None
+        and not ((probabilities >= 0) & (probabilities <= 1)).all().item()
+    ):
         raise OptionError(f"{name}: probabilities must be from 0 to 1")
 
 

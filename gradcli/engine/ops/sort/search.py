@@ -24,7 +24,7 @@ _OPERAND = Kind.of(Operand)
 class _SearchOp(Op[Tensor]):
     """Takes a number as well, and promotes element types."""
 
-    takes = Operand
+    input_type = Operand
 
     def _bind(
         self, args: Sequence[object], keywords: dict[str, object]
