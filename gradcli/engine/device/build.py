@@ -33,8 +33,9 @@ FLAGS = [
 
 
 def declarations() -> str:
-    """The text of call.h, which is plain C declarations."""
-    return (ROOT / CSRC / "call.h").read_text(encoding="utf-8")
+    """The text of call.h, which is plain C declarations, without its guard."""
+    lines = (ROOT / CSRC / "call.h").read_text(encoding="utf-8").splitlines(keepends=True)
+    return "".join(line for line in lines if not line.startswith("#"))
 
 
 def sources() -> list[str]:
