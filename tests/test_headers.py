@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
@@ -39,3 +40,37 @@ def test_each_header_has_a_guard() -> None:
         if "\n#ifndef GC_" not in (build.ROOT / name).read_text(encoding="utf-8")
     ]
     assert [name for name in open_to_all if not name.endswith(tables)] == []
+
+
+def test_the_compilation_database_has_all_files() -> None:
+    entries = {str(entry["file"]): entry for entry in build.compile_commands()}
+    assert set(entries) == {*build.every_source(), *build.headers()}
+    for name, entry in entries.items():
+        assert entry["directory"] == str(build.ROOT)
+        assert entry["arguments"][-1] == name
+
+
+def test_a_development_build_has_one_instruction_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    every = build.sources()
+    monkeypatch.setenv("GRADCLI_DEVELOP", "1")
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+    for features, sets, folders in (
+        ({"sse2"}, "SET(baseline)", {"baseline"}),
+        ({"avx2", "fma"}, "SET(avx2)", {"avx2"}),
+        ({*build.NEEDS["avx512"], "avx2"}, "SET(avx512)", {"avx512"}),
+        (
+            {*build.NEEDS["avx512bf16"], "avx2"},
+            "PAIRED(avx512bf16, avx512) SET(avx512)",
+            {"avx512", "avx512bf16"},
+        ),
+    ):
+        monkeypatch.setattr(build, "_features", lambda features=features: features)
+        own = {name.split("/")[4] for name in build.sources() if "/builds/" in name}
+        assert own == folders
+        assert f"-DGC_SETS={sets}" in build.flags()
+        assert "-O3" not in build.flags()
+    monkeypatch.setattr(platform, "machine", lambda: "arm64")
+    assert "-DGC_SETS=SET(neon)" in build.flags()
+    monkeypatch.delenv("GRADCLI_DEVELOP")
+    assert build.sources() == every
+    assert build.flags() == build.FLAGS
