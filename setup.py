@@ -1,7 +1,8 @@
 """Compiles the CPU kernels, ships the configs; all else about the package is in pyproject.toml.
 
 If $GRADCLI_OBJECTS names a folder, objects are kept there: the same text under the same flags is
-compiled once. `CC="ccache gcc"` works as well.
+compiled once. `CC="ccache gcc"` works as well. $GRADCLI_DEVELOP=1 compiles this machine's best
+instruction set alone, and quickly (build.py).
 """
 
 import hashlib

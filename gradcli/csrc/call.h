@@ -1,7 +1,11 @@
 /* call.h -- a call is data: which kernel, its tensors, its sizes and options. gc_run() takes a list
  * of calls and is the only way to a kernel; gc_check() proves at that door that every reachable
- * byte lies inside its allocation. The build hands this very text to cffi, so it stays plain:
- * declarations only, no macros. */
+ * byte lies inside its allocation. The build hands this text to cffi without the lines
+ * of the preprocessor, so it stays plain: declarations only, no macros. */
+#ifndef GC_CALL_H
+#define GC_CALL_H
+
+#include <stdint.h>
 
 enum { GC_MAX_DIMS = 8, GC_MAX_TENSORS = 8, GC_MAX_SIZES = 16, GC_MAX_OPTIONS = 8 };
 
@@ -228,3 +232,5 @@ int gc_guard_lost(int guard); /* 1 where zeros were read */
  * is advice, and may be refused. */
 void gc_will_need(const char *data, const int64_t *first, int64_t count, int64_t row,
                   int64_t nbytes);
+
+#endif

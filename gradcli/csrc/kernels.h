@@ -18,6 +18,14 @@
  * those that are not 0. OF(i) is the i-th input, or output, as a member of a set; ALL are all.
  */
 
+/* Where a row has no meaning it is nothing. */
+#ifndef KERNEL_ALL
+#define KERNEL_ALL(...)
+#endif
+#ifndef KERNEL_REAL
+#define KERNEL_REAL(...)
+#endif
+
 /* clang-format off */
 
 /* copy.h */

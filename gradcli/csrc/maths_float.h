@@ -6,6 +6,10 @@
  *
  * A select reads `x > hi ? hi : x`: written this way round it keeps a NaN. m_bits and m_from_bits,
  * the float's bits as a whole number and back, are the target's. */
+#ifndef GC_MATHS_FLOAT_H
+#define GC_MATHS_FLOAT_H
+
+#include "cpu/elementwise/maths_base.h"
 
 /* The nearest bfloat16, of two the even one: the upper half of the bits. */
 static inline float NAME(m_bfloat16)(float x) {
@@ -162,3 +166,5 @@ static inline float NAME(m_log1p)(float x) {
   const float y = NAME(m_log)(u) + lost / u;
   return u > 0 && u < INFINITY ? y : NAME(m_log)(u);
 }
+
+#endif

@@ -1,6 +1,10 @@
 /* maths_loss.h -- what the losses of scalar_ops.h are made of: d = a - b; or a is the probability
  * of 1, or its logit, and b the target. As in torch logarithms end at -100, and what a slope is
  * divided by at 1e-12 in float. */
+#ifndef GC_MATHS_LOSS_H
+#define GC_MATHS_LOSS_H
+
+#include "maths_shared.h"
 
 /* log(1 + x): what 1 + x lost by rounding is made up for by the quotient; vectorises. */
 static inline REAL NAME(m_log_1_plus)(REAL x) {
@@ -44,3 +48,5 @@ static inline REAL NAME(m_bce_logits)(REAL a, REAL b) {
 #define m_bce NAME(m_bce)
 #define m_bce_slope NAME(m_bce_slope)
 #define m_bce_logits NAME(m_bce_logits)
+
+#endif

@@ -1,5 +1,9 @@
 /* maths_shared.h -- functions of scalar_ops.h that are written with simpler ones of the target, and
  * the short names of all of them. */
+#ifndef GC_MATHS_SHARED_H
+#define GC_MATHS_SHARED_H
+
+#include "cpu/elementwise/maths.h"
 
 /* The remainder with b's sign. */
 static inline REAL NAME(m_remainder)(REAL a, REAL b) {
@@ -114,3 +118,5 @@ static inline REAL NAME(m_gelu_tanh_slope)(REAL x) {
 #define m_mish_share NAME(m_mish_share)
 #define m_mish_slope NAME(m_mish_slope)
 #define m_hardsigmoid NAME(m_hardsigmoid)
+
+#endif

@@ -1,6 +1,12 @@
 /* maths_whole.h -- what scalar_ops.h may use, for integers and bool. Division by 0, which C leaves
  * undefined, gives 0 here; who calls refuses it first (require_nonzero). Wrapping division of the
  * smallest number by -1 gives that number again. */
+#ifndef GC_MATHS_WHOLE_H
+#define GC_MATHS_WHOLE_H
+
+#include "cpu/type.h"
+
+#ifndef GC_IS_REAL
 
 /* a / b without a fraction, b being neither 0 nor -1. On the CPU doubles hold all integers but
  * large ones of int64, and divide them in vectors: a quotient that is no integer is at least 1 / b
@@ -56,3 +62,7 @@ static inline REAL NAME(m_pow_whole)(REAL a, REAL b) {
 #define m_fmod NAME(m_fmod)
 #define m_remainder NAME(m_remainder)
 #define m_floor_divide NAME(m_floor_divide)
+
+#endif
+
+#endif

@@ -16,6 +16,29 @@
  * so gradients have gradients. There m_exp is the op exp; a function that is no op stands there
  * once more. */
 
+/* Where a row has no meaning it is nothing. */
+#ifndef UNARY
+#define UNARY(...)
+#endif
+#ifndef UNARY_STEP
+#define UNARY_STEP(...)
+#endif
+#ifndef UNARY_ANY
+#define UNARY_ANY(...)
+#endif
+#ifndef BINARY
+#define BINARY(...)
+#endif
+#ifndef BINARY_REAL
+#define BINARY_REAL(...)
+#endif
+#ifndef BINARY_WHOLE
+#define BINARY_WHOLE(...)
+#endif
+#ifndef COMPARE
+#define COMPARE(...)
+#endif
+
 /* clang-format off */
 UNARY(exp,        m_exp(x),                      y, y)
 UNARY(log,        m_log(x),                      x, 1 / x)

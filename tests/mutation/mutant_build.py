@@ -35,8 +35,10 @@ class NoValidCError(Exception):
 
 def parts(isa: str) -> list[str]:
     """The C files that are compiled with a mutant: not those of other instruction sets."""
-    own = {f"{BUILDS}/{name}.c" for name in (*PARTS.get(isa, (isa,)), "integers")}
-    return [name for name in PLAIN["sources"]() if not name.startswith(BUILDS) or name in own]
+    own = tuple(f"{BUILDS}/{name}/" for name in PARTS.get(isa, (isa,)))
+    return [
+        name for name in PLAIN["sources"]() if not name.startswith(BUILDS) or name.startswith(own)
+    ]
 
 
 def files() -> list[str]:

@@ -38,7 +38,7 @@ RULES = (
         r"memory\.c",
         r"before = \(uintptr_t\)data %|madvise|whole =|wish_large_pages\(",
     ),
-    Rule("what another processor has", r"tables\.c", r"__builtin_cpu_supports|isa == &gc_isa_"),
+    Rule("what another processor has", r"tables\.c", r"__builtin_cpu_supports|strcmp\(isa, "),
     Rule("which kept rooms serve", r"memory\.c", r"NEAR = 2|FIRST = 16", ("number",)),
 )
 

@@ -1,10 +1,14 @@
 /* ceilings.h -- what this machine can do at most: multiply-adds that never leave the registers, and
  * copies that do nothing else. `gradcli bench` divides the rates of all other kernels by these. */
+#ifndef GC_CEILINGS_H
+#define GC_CEILINGS_H
 
-#ifndef GC_FMA_CHAINS
+#include "kernel.h"
+#include "matmul/gemm_tile.h"
+#include "type.h"
+
 #define GC_FMA_CHAINS 12
 #define GC_MAX_ROUNDS (1 << 28)
-#endif
 
 /* y[task] = the mean of GC_FMA_CHAINS chains s = s * x[0] + x[1], one vector wide and so long that
  * they are sizes[0] multiply-adds, rounded down. So many keep the multipliers busy until the first
@@ -49,3 +53,5 @@ static void NAME(run_copy_rate)(const gc_job *job) {
     __asm__ volatile("" : : "r"(y) : "memory"); /* each copy is made, not only the last */
   }
 }
+
+#endif

@@ -4,6 +4,7 @@
 #ifndef GC_LINES_H
 #define GC_LINES_H
 
+#include "kernel.h"
 #include "walk.h"
 
 enum { GC_WIDTH = 256, GC_MANY = 64 /* tasks are enough to keep all threads busy */, GC_LANES = 8 };

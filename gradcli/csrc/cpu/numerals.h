@@ -1,7 +1,11 @@
 /* numerals.h -- numbers as people write them, with spaces around: 7, -0.25, +1e-3, .5 and 3. */
+#ifndef GC_NUMERALS_H
+#define GC_NUMERALS_H
 
-#ifndef GC_NUMERALS
-#define GC_NUMERALS
+#include "kernel.h"
+#include "reduce/nearest.h"
+#include "type.h"
+
 enum {
   GC_NUMERAL_DIGITS = 19, /* as many as fit 64 bits */
   GC_NUMERAL_POWER = 19   /* of ten, the largest in 64 bits */
@@ -75,7 +79,6 @@ static inline bool gc_numeral(const uint8_t *text, const uint8_t *end, double *v
   *value = gc_decimal(digits, power) * (negative ? -1 : 1);
   return true;
 }
-#endif
 
 /* y[i] = the number in line i of a text, and odd[i] = whether there is none, or one that is not
  * read here. Only the kernels of floats have the machine's vectors, so y is what picks the build.
@@ -100,3 +103,5 @@ static void NAME(run_read_numerals)(const gc_job *job) {
     text = end + (end < last);
   }
 }
+
+#endif

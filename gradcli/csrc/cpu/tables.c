@@ -40,39 +40,54 @@ const gc_facts *gc_kernel_facts(int kernel) {
   return kernel >= 0 && kernel < gc_kernel_count() ? &gc_rows[kernel] : NULL;
 }
 
+/* The instruction sets of this library, best first: SET is one with tables of its own, PAIRED one
+ * that adds products of pairs to another's. A development build has said which it has (build.py);
+ * the baseline runs everywhere. */
+#if defined(GC_SETS)
+#elif defined(__x86_64__)
+#define GC_SETS PAIRED(avx512bf16, avx512) SET(avx512) SET(avx2) SET(baseline)
+#elif defined(__aarch64__)
+#define GC_SETS SET(neon) SET(baseline)
+#else
+#define GC_SETS SET(baseline)
+#endif
+
+#define SET(isa)                                                                                   \
+  extern const gc_kernel table_f32_##isa[], table_f64_##isa[], table_i32_##isa[],                  \
+      table_i64_##isa[], table_u8_##isa[], table_bf16_##isa[];
+#define PAIRED(isa, other) extern const gc_kernel table_pairs_##isa[];
+GC_SETS
+#undef SET
+#undef PAIRED
+
+#define TABLES(isa, pairs)                                                                         \
+  table_f32_##isa, table_f64_##isa, table_i32_##isa, table_i64_##isa, table_u8_##isa,              \
+      table_bf16_##isa, pairs
+#define SET(isa) {#isa, TABLES(isa, NULL)},
+#define PAIRED(isa, other) {#isa, TABLES(other, table_pairs_##isa)},
+static const gc_isa_table built[] = {GC_SETS};
+
 static const gc_isa_table *chosen;
 
-static bool machine_has(const gc_isa_table *isa) {
+static bool machine_has(const char *isa) {
 #if defined(__x86_64__)
-  if (isa == &gc_isa_avx512bf16)
-    return machine_has(&gc_isa_avx512) && __builtin_cpu_supports("avx512bf16");
-  if (isa == &gc_isa_avx512)
+  if (strcmp(isa, "avx512bf16") == 0)
+    return machine_has("avx512") && __builtin_cpu_supports("avx512bf16");
+  if (strcmp(isa, "avx512") == 0)
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
            __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
            __builtin_cpu_supports("fma");
-  if (isa == &gc_isa_avx2)
+  if (strcmp(isa, "avx2") == 0)
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 #endif
   (void)isa;
   return true;
 }
 
-/* Best first; the baseline runs everywhere. */
-static const gc_isa_table *const built[] = {
-#if defined(__x86_64__)
-    &gc_isa_avx512bf16,
-    &gc_isa_avx512,
-    &gc_isa_avx2,
-#elif defined(__aarch64__)
-    &gc_isa_neon,
-#endif
-    &gc_isa_baseline,
-};
-
 static const gc_isa_table *isa_now(void) {
   for (size_t i = 0; !chosen; i++)
-    if (machine_has(built[i]))
-      chosen = built[i];
+    if (machine_has(built[i].name))
+      chosen = &built[i];
   return chosen;
 }
 
@@ -82,8 +97,8 @@ const char *gc_isa(void) {
 
 int gc_set_isa(const char *name) {
   for (size_t i = 0; i < sizeof built / sizeof built[0]; i++)
-    if (strcmp(built[i]->name, name) == 0 && machine_has(built[i])) {
-      chosen = built[i];
+    if (strcmp(built[i].name, name) == 0 && machine_has(name)) {
+      chosen = &built[i];
       return 1;
     }
   return 0;
@@ -103,7 +118,10 @@ const gc_kernel *gc_find(int kernel, int32_t dtype) {
   case GC_BF16:
     if (gc_rows[kernel].widens)
       return &isa_now()->f32[kernel];
-    return kernel < GC_STRUCTURED ? &isa_now()->bf16[kernel] : &none;
+    if (kernel >= GC_STRUCTURED)
+      return &none;
+    return isa_now()->pairs && isa_now()->pairs[kernel].run ? &isa_now()->pairs[kernel]
+                                                            : &isa_now()->bf16[kernel];
   default: /* bool is stored as bytes 0 and 1 */
     return &isa_now()->u8[kernel];
   }

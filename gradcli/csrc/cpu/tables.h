@@ -13,7 +13,7 @@ const gc_kernel *gc_find(int kernel, int32_t dtype);
 typedef struct {
   const char *name;
   const gc_kernel *f32, *f64, *i32, *i64, *u8;
-  const gc_kernel *bf16; /* of the rows of kernels.h alone: elementwise kernels have none */
+  const gc_kernel *bf16, *pairs; /* of the rows of kernels.h alone: elementwise kernels have none */
 } gc_isa_table;
 
 /* The rows of kernels.h by number; those of scalar_ops.h follow. */
@@ -23,8 +23,5 @@ enum {
 #include "../kernels.h"
   GC_STRUCTURED
 };
-
-extern const gc_isa_table gc_isa_baseline, gc_isa_avx2, gc_isa_avx512, gc_isa_avx512bf16,
-    gc_isa_neon;
 
 #endif

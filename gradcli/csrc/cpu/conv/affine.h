@@ -1,6 +1,11 @@
 /* affine.h -- images read at places of their own: x (n, c, h, w), maps (n, 6) -> y (n, c, h, w).
  * y[i, j] is x at row m0 i + m1 j + m2 and column m3 i + m4 j + m5, weighed bilinearly between the
  * four pixels around it; outside lie zeros. A task owns one image. */
+#ifndef GC_AFFINE_H
+#define GC_AFFINE_H
+
+#include "../kernel.h"
+#include "../type.h"
 
 static int NAME(plan_affine)(const gc_call *call, gc_plan *plan, gc_error *error) {
   const gc_tensor *t = call->tensors;
@@ -82,3 +87,5 @@ static void NAME(run_affine)(const gc_job *job) {
     }
   }
 }
+
+#endif

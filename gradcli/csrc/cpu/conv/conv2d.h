@@ -1,8 +1,19 @@
 /* conv2d.h -- convolution and its gradients. sizes: stride 2, padding 2 (above and left), dilation
  * 2, groups. */
+#ifndef GC_CONV2D_H
+#define GC_CONV2D_H
 
+#include "../kernel.h"
+#include "../lines.h"
+#include "../matmul/gemm.h"
+#include "../matmul/gemm_tile.h"
+#include "../matmul/matmul.h"
+#include "../matmul/matmul_check.h"
+#include "../type.h"
 #include "conv2d_pass.h"
-
+#include "conv2d_plan.h"
+#include "conv2d_shape.h"
+#include "conv2d_tile.h"
 #include "conv2d_weight.h"
 
 /* ---- out = x * weight + bias; tensors x, weight, bias (OC, or empty), out ---- */
@@ -117,3 +128,5 @@ static void NAME(run_conv2d_grad_bias)(const gc_job *job) {
   }
   ((REAL *)gc_first(&job->call->tensors[1]))[job->task] = (REAL)total;
 }
+
+#endif

@@ -1,7 +1,14 @@
 /* conv2d_copy.h -- writes the copy of the source that a sweep reads: its bands, with zeros for the
  * padding. */
+#ifndef GC_CONV2D_COPY_H
+#define GC_CONV2D_COPY_H
 
-#undef EVEN
+#include "../kernel.h"
+#include "../matmul/gemm_pack.h"
+#include "../matmul/gemm_tile.h"
+#include "../type.h"
+#include "conv2d_shape.h"
+
 #ifdef GC_IS_FLOAT
 #if GC_VECTOR_BYTES == 64
 #define EVEN 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30
@@ -144,3 +151,5 @@ static void NAME(copy_source)(const gc_sweep *s, const REAL *source, int64_t fir
         NAME(copy_band)(s, b, source + c * pixels, source + s->channels * pixels, to);
     }
 }
+
+#endif

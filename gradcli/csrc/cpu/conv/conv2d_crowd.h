@@ -2,6 +2,17 @@
  * row follows row, and within a row image follows image. A vector has some rows of one column of
  * outputs, so that the column taps that meet padding there are left out, and row taps where they
  * meet it in all its rows. The order of each sum is that of a sweep. */
+#ifndef GC_CONV2D_CROWD_H
+#define GC_CONV2D_CROWD_H
+
+#include "../kernel.h"
+#include "../matmul/gemm_pack.h"
+#include "../matmul/gemm_tile.h"
+#include "../type.h"
+#include "conv2d_pack.h"
+#include "conv2d_plan.h"
+#include "conv2d_shape.h"
+#include "conv2d_tile.h"
 
 /* ---- m filters at w vectors of positions; the weights of a step lie together, as for a spot ----
  */
@@ -211,3 +222,5 @@ static void NAME(crowd_task)(const gc_job *job, const NAME(conv_tensors) * c) {
       NAME(end_rows)(c, to + j * apart, m * positions, 1, m * positions);
   }
 }
+
+#endif

@@ -1,8 +1,15 @@
 /* conv2d_pack.h -- the weights of a sweep in panels of filters: of filter after filter the weights
  * of each step lie together. */
+#ifndef GC_CONV2D_PACK_H
+#define GC_CONV2D_PACK_H
 
-#ifndef GC_CONV2D_PLACES
-#define GC_CONV2D_PLACES
+#include "../kernel.h"
+#include "../matmul/gemm_pack.h"
+#include "../matmul/gemm_tile.h"
+#include "../type.h"
+#include "conv2d_plan.h"
+#include "conv2d_shape.h"
+
 enum { GC_CONV2D_WINDOW = 64 /* taps whose places are kept on the stack */ };
 
 /* Where a sweep has the first channel's weights of each tap (-1: nowhere), and where those of its
@@ -28,8 +35,6 @@ static inline void gc_find_places(const gc_conv2d *s, const gc_sweep *sweep, gc_
       to->first[tap] = t * line + u, to->end[tap] = (t + 1) * line;
     }
 }
-
-#endif
 
 /* Columns q .. q + n - 1 of rows `next` apart as rows of a square; `safe` elements may be read of
  * each. */
@@ -131,3 +136,5 @@ static void NAME(pack_filters)(const gc_pass *p, const gc_sweep *sweep, const RE
     }
   }
 }
+
+#endif

@@ -3,10 +3,23 @@
  * gradient of the image, two images for that of the weights. A pair is one element of 32 bits, and
  * half as many of them are multiplied like floats (conv2d_pass.h, conv2d_weight.h), after a first
  * phase that puts them together. An odd one is paired with zeros. */
+#ifndef GC_CONV2D_PAIRS_H
+#define GC_CONV2D_PAIRS_H
 
+#include "../bfloat16.h"
+#include "../kernel.h"
+#include "../matmul/gemm_tile.h"
+#include "../matmul/matmul_check.h"
+#include "../matmul/matmul_pairs.h"
+#include "../type.h"
+#include "../walk.h"
 #include "conv2d_pass.h"
-
+#include "conv2d_plan.h"
+#include "conv2d_shape.h"
+#include "conv2d_tile.h"
 #include "conv2d_weight.h"
+
+#ifdef GC_PAIRS
 
 /* A contiguous tensor as (batches, k, lines), of which two neighbours along k make a pair. */
 static gc_paired NAME(paired_planes)(const gc_tensor *t, int64_t batches, int64_t k) {
@@ -179,3 +192,7 @@ static void NAME(run_conv2d_grad_weight)(const gc_job *job) {
   NAME(run_weight_pass)(&behind, &c.s, (const REAL *)shared, (const REAL *)(shared + c.at[1]),
                         gc_first(&job->call->tensors[2]));
 }
+
+#endif
+
+#endif

@@ -1,9 +1,12 @@
 /* conv2d_tile.h -- the innermost loops of convolutions: tiles of C = A B as in gemm_tile.h, but the
  * rows of the matrix of windows lie at offsets in a copy of the image. Each accumulator sees its
  * terms in rising order, so that its bits do not depend on where in which tile it lies. */
+#ifndef GC_CONV2D_TILE_H
+#define GC_CONV2D_TILE_H
 
-#ifndef GC_CONV2D_TILE
-#define GC_CONV2D_TILE
+#include "../matmul/gemm_tile.h"
+#include "../type.h"
+
 #if GC_VECTOR_BYTES == 64 || defined(__aarch64__)
 #define GC_CONV2D_ROWS 12
 #define GC_CONV2D_TILES(X, w)                                                                      \
@@ -12,11 +15,9 @@
 #define GC_CONV2D_ROWS 6
 #define GC_CONV2D_TILES(X, w) X(1, w) X(2, w) X(3, w) X(4, w) X(5, w) X(6, w)
 #endif
-#endif
 
 /* Results are numbers like those that are multiplied; where those are pairs of bfloat16
  * (conv2d_pairs.h), the sums are floats, and each is rounded once. */
-#undef RESULT
 #ifdef GC_PAIRS
 #define RESULT uint16_t
 #else
@@ -207,3 +208,5 @@ GC_CONV2D_TILES(EVEN_TAPS, 2)
 #define EVEN_ENTRY(m, w) NAME(even_##m##_##w),
 static NAME(taps_fn) *const NAME(even_taps)[2][GC_CONV2D_ROWS] = {{GC_CONV2D_TILES(EVEN_ENTRY, 1)},
                                                                   {GC_CONV2D_TILES(EVEN_ENTRY, 2)}};
+
+#endif

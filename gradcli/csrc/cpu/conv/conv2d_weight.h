@@ -1,7 +1,16 @@
 /* conv2d_weight.h -- the gradient of a convolution's weights. */
+#ifndef GC_CONV2D_WEIGHT_H
+#define GC_CONV2D_WEIGHT_H
 
-#ifndef GC_CONV2D_RUNS
-#define GC_CONV2D_RUNS
+#include "../kernel.h"
+#include "../matmul/gemm_pack.h"
+#include "../matmul/gemm_tile.h"
+#include "../type.h"
+#include "conv2d_copy.h"
+#include "conv2d_plan.h"
+#include "conv2d_shape.h"
+#include "conv2d_tile.h"
+
 enum {
   GC_CONV2D_MAX_RUNS = 16,
   GC_CONV2D_PARTIAL = 1 << 21, /* bytes of all runs together */
@@ -134,7 +143,6 @@ static inline gc_weight_block gc_weight_block_of(const gc_weight_pass *p, int64_
 static inline int64_t gc_weight_added(const gc_weight_pass *p) {
   return gc_ceil_div(p->channels * p->s.kh * p->s.kw, GC_CONV2D_ADDED);
 }
-#endif
 
 /* ---- grad_weight^T = the sum over images of windows grad^T. Phase 0 sums over each of a fixed
  * number of runs of images, phase 1 adds those up in order ---- */
@@ -320,3 +328,5 @@ static void NAME(run_weight_pass)(const gc_job *job, const gc_conv2d *s, const R
   const gc_weight_block b = gc_weight_block_of(&p, job->task / parts);
   NAME(add_runs)(&p, &b, from, (const REAL *)job->shared + b.at, out);
 }
+
+#endif

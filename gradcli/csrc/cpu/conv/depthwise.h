@@ -1,9 +1,15 @@
 /* depthwise.h -- the gradient of the filters where each channel has filters of its own (channels /
  * groups is 1): sums of products of rows, where conv2d_weight.h would multiply matrices of one row.
  * Tensors grad, x, grad_weight and sizes as there; a task owns a filter. */
+#ifndef GC_DEPTHWISE_H
+#define GC_DEPTHWISE_H
 
-#ifndef GC_DEPTHWISE
-#define GC_DEPTHWISE
+#include "../kernel.h"
+#include "../matmul/matmul_check.h"
+#include "../reduce/sums.h"
+#include "../type.h"
+#include "conv2d_shape.h"
+
 /* The outputs of a row for which begin + i * step lies inside 0 .. length - 1. */
 static inline gc_inside gc_tap_outputs(int64_t begin, int64_t step, int64_t length,
                                        int64_t outputs) {
@@ -11,7 +17,6 @@ static inline gc_inside gc_tap_outputs(int64_t begin, int64_t step, int64_t leng
   const int64_t to = begin < length ? gc_min(outputs, gc_ceil_div(length - begin, step)) : 0;
   return (gc_inside){from, gc_max(from, to)};
 }
-#endif
 
 static int NAME(plan_depthwise_grad_weight)(const gc_call *call, gc_plan *plan, gc_error *error) {
   const gc_tensor *f = &call->tensors[2];
@@ -65,3 +70,5 @@ static void NAME(run_depthwise_grad_weight)(const gc_job *job) {
   for (int64_t i = 0; i < window; i++)
     to[i] = (REAL)sums[i];
 }
+
+#endif

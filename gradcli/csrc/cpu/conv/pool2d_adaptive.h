@@ -1,8 +1,13 @@
 /* pool2d_adaptive.h -- pooling to a given size, on tensors (planes, rows, columns): output i of n
  * looks at places floor(i length / n) to ceil((i + 1) length / n) - 1. A task owns whole planes. */
+#ifndef GC_POOL2D_ADAPTIVE_H
+#define GC_POOL2D_ADAPTIVE_H
 
-#ifndef GC_POOL2D_ADAPTIVE
-#define GC_POOL2D_ADAPTIVE
+#include "../kernel.h"
+#include "../reduce/sums.h"
+#include "../type.h"
+#include "pool2d_shape.h"
+
 static inline gc_range gc_adaptive(int64_t i, int64_t n, int64_t length) {
   return (gc_range){i * length / n, gc_ceil_div((i + 1) * length, n)};
 }
@@ -17,7 +22,6 @@ static inline int gc_adaptive_plan(const gc_call *call, int32_t big, int32_t sma
   const gc_pool2d s = gc_pool2d_shape(call, big, small);
   return gc_plan_simple(plan, gc_ceil_div(s.planes, s.group));
 }
-#endif
 
 /* ---- max: tensors x, out, indices; max_pool2d_backward is its backward ---- */
 
@@ -107,3 +111,5 @@ static void NAME(run_adaptive_avg_pool2d_backward)(const gc_job *job) {
       }
   }
 }
+
+#endif

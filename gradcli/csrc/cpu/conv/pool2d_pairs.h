@@ -1,7 +1,14 @@
 /* pool2d_pairs.h -- the pooling that almost every network does, windows of 2 x 2 side by side:
  * whole vectors of windows. The same results as the loops of pool2d.h. */
+#ifndef GC_POOL2D_PAIRS_H
+#define GC_POOL2D_PAIRS_H
 
-#undef ODD
+#include "../matmul/gemm_pack.h"
+#include "../matmul/gemm_tile.h"
+#include "../type.h"
+#include "conv2d_copy.h"
+#include "pool2d_shape.h"
+
 #ifdef GC_IS_FLOAT
 #if GC_VECTOR_BYTES == 64
 #define ODD 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31
@@ -87,3 +94,5 @@ static void NAME(max_pairs_plane)(const gc_pool2d *s, const REAL *x, REAL *out, 
       NAME(max_pairs)(x + place, end, s->w, place, n, out + ow, index + ow);
     }
 }
+
+#endif

@@ -2,9 +2,12 @@
  * lies on the straight lines between its neighbours. A task owns whole planes. sizes: how the
  * place of an output in its source is found (GC_RESIZE_*); options: source steps of an output step,
  * down and across. */
+#ifndef GC_RESIZE_H
+#define GC_RESIZE_H
 
-#ifndef GC_RESIZE
-#define GC_RESIZE
+#include "../kernel.h"
+#include "../type.h"
+
 enum {
   GC_RESIZE_NEAREST,    /* floor(i scale) */
   GC_RESIZE_EXACT,      /* floor((i + 1/2) scale) */
@@ -45,7 +48,6 @@ static inline int gc_resize_plan(const gc_call *call, int32_t from, int32_t to, 
   plan->worker_bytes = s.ow * (GC_RESIZE_BLEND + 2 * (int64_t)sizeof(double));
   return status;
 }
-#endif
 
 /* What an output is made of: pixel `at`, and `share` of the one `next` to it. */
 typedef struct {
@@ -167,3 +169,5 @@ static void NAME(run_resize_backward)(const gc_job *job) {
     }
   }
 }
+
+#endif

@@ -10,11 +10,17 @@
  *
  * In a chain of float a tensor may be bfloat16. The steps see a block of it in scratch, which is
  * widened before them, or rounded behind them. */
+#ifndef GC_CHAIN_H
+#define GC_CHAIN_H
 
 #include "../bfloat16.h"
+#include "../kernel.h"
+#include "../type.h"
+#include "../walk.h"
+#include "halves.h"
+#include "operands.h"
+#include "span.h"
 
-#ifndef GC_CHAIN
-#define GC_CHAIN
 enum {
   GC_CHAIN_INPUTS = 5,
   GC_CHAIN_TENSORS = GC_MAX_TENSORS,
@@ -110,7 +116,6 @@ static inline int gc_chain_tensors(const gc_call *call, int32_t dtype, gc_error 
   }
   return GC_OK;
 }
-#endif
 
 /* A step: its kernel has a span, its operands hold something, and its result has a place. `written`
  * and `over` are sets of slots: those that hold a result, and inputs that one has overwritten. */
@@ -216,3 +221,5 @@ static void NAME(run_chain)(const gc_job *job) {
         NAME(round_block)((const void *)slot[i], n, (void *)place[i]);
   }
 }
+
+#endif

@@ -1,5 +1,12 @@
 /* copy.h -- copy between any strides and element types; fill with one value. This is the only
  * kernel that turns a view into contiguous memory, so that no other kernel needs a strided twin. */
+#ifndef GC_COPY_H
+#define GC_COPY_H
+
+#include "../bfloat16.h"
+#include "../kernel.h"
+#include "../type.h"
+#include "../walk.h"
 
 /* The plan of all that goes over blocks of elements, one a task. */
 static int NAME(plan_blocks)(const gc_call *call, gc_plan *plan, gc_error *error) {
@@ -167,3 +174,5 @@ static void NAME(run_fill)(const gc_job *job) {
 }
 
 #undef FROM_REAL
+
+#endif

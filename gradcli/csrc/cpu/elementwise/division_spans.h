@@ -1,15 +1,17 @@
 /* division_spans.h -- divisions of integers that first look at their operands: where doubles hold
  * them all, they are divided in vectors. In the rows' own loops, named `any` here, int64 has the
  * processor's slow division. The results are the same. */
+#ifndef GC_DIVISION_SPANS_H
+#define GC_DIVISION_SPANS_H
 
-#undef span_remainder
-#undef span_fmod
-#undef span_floor_divide
+#include "../kernel.h"
+#include "../type.h"
+#include "operands.h"
+#include "span_rows.h"
 
-#ifndef GC_DIVISION_SPANS
-#define GC_DIVISION_SPANS
+#ifndef GC_IS_REAL
+
 enum { GC_QUOTIENTS_AT_ONCE = 256 };
-#endif
 
 /* Whether doubles hold n operands, each `step` behind the last. */
 static inline bool NAME(near_zero)(const REAL *x, int64_t step, int64_t n) {
@@ -40,3 +42,7 @@ DIVISION_SPAN(remainder)
 DIVISION_SPAN(fmod)
 DIVISION_SPAN(floor_divide)
 #undef DIVISION_SPAN
+
+#endif
+
+#endif

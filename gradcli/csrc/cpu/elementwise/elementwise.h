@@ -1,6 +1,14 @@
 /* elementwise.h -- calls of the rows of scalar_ops.h. Unary kernels take contiguous tensors; binary
  * ones take any strides, 0 included (that is how broadcasting arrives here). Their loops are in
  * span.h. */
+#ifndef GC_ELEMENTWISE_H
+#define GC_ELEMENTWISE_H
+
+#include "../kernel.h"
+#include "../type.h"
+#include "../walk.h"
+#include "operands.h"
+#include "span.h"
 
 static void NAME(run_unary)(const gc_job *job) {
   const gc_tensor *t = job->call->tensors;
@@ -44,3 +52,5 @@ static void NAME(run_binary)(const gc_job *job) {
     gc_walk_advance_rows(&w, n, rows);
   }
 }
+
+#endif

@@ -1,5 +1,11 @@
 /* finite.h -- reports the first number that is not as it must be, and so ends the list of calls:
  * what comes behind, such as an optimizer's step, is not done with it. */
+#ifndef GC_FINITE_H
+#define GC_FINITE_H
+
+#include "../kernel.h"
+#include "../type.h"
+#include "../walk.h"
 
 #ifdef GC_IS_REAL
 static void NAME(run_require_finite)(const gc_job *job) {
@@ -22,3 +28,5 @@ static void NAME(run_require_nonzero)(const gc_job *job) {
       return;
     }
 }
+
+#endif

@@ -1,9 +1,13 @@
 /* halves.h -- blocks of bfloat16 as numbers of the build, for kernels of float that take it as it
  * is (the fact `widens`). */
+#ifndef GC_HALVES_H
+#define GC_HALVES_H
 
-#ifndef GC_HALVES
+#include "../bfloat16.h"
+#include "../kernel.h"
+#include "../type.h"
+
 #define GC_HALVES 256 /* elements of a block that is widened in the first cache */
-#endif
 
 static inline void NAME(widen_block)(const uint16_t *from, int64_t n, REAL *to) {
   for (int64_t i = 0; i < n; i++)
@@ -47,3 +51,5 @@ static inline void NAME(write)(NAME(numbers) x, int64_t at, int64_t n, const REA
   if (x.half)
     NAME(round_block)(room, n, (uint16_t *)x.data + at);
 }
+
+#endif

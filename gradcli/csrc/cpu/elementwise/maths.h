@@ -1,36 +1,16 @@
 /* maths.h -- the functions that scalar_ops.h may use, for the element type of this build. */
+#ifndef GC_MATHS_H
+#define GC_MATHS_H
 
-#define R(c) ((REAL)(c))
-
+#include "maths_base.h"
 #ifdef GC_IS_FLOAT
-#define M_NAME(function) function##f
-#else
-#define M_NAME(function) function
-#endif
-
-/* a * b + c: rounded once where the instruction set has that, so that all code of one build, the
- * vector body of a loop and its scalar end, gives the same bits. */
-#ifdef GC_HAS_FMA
-#define M_FMA(a, b, c) M_NAME(__builtin_fma)(a, b, c)
-#else
-#define M_FMA(a, b, c) ((a) * (b) + (c))
-#endif
-
-#ifdef GC_IS_FLOAT
-static inline uint32_t NAME(m_bits)(float x) {
-  uint32_t bits;
-  memcpy(&bits, &x, sizeof bits);
-  return bits;
-}
-static inline float NAME(m_from_bits)(uint32_t bits) {
-  float x;
-  memcpy(&x, &bits, sizeof x);
-  return x;
-}
-
 #include "../../maths_float.h"
 #include "maths_wide.h"
 #else
+#include "../bfloat16.h"
+#endif
+
+#ifndef GC_IS_FLOAT
 static inline REAL NAME(m_bfloat16)(REAL x) {
   return (REAL)gc_widened(gc_rounded_half((float)x));
 }
@@ -101,4 +81,4 @@ static inline REAL NAME(m_pow)(REAL x, REAL y) {
 }
 #endif
 
-#include "../../maths_shared.h"
+#endif

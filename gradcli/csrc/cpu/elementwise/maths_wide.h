@@ -1,6 +1,11 @@
 /* maths_wide.h -- functions of float that go through double where float would lose digits: angles,
  * atan and powers. No branches and no tables, like maths_float.h; within 2 units in the last place
  * (tests/engine/test_maths.py). */
+#ifndef GC_MATHS_WIDE_H
+#define GC_MATHS_WIDE_H
+
+#include "../../maths_float.h"
+#include "maths_base.h"
 
 #ifdef GC_HAS_FMA
 #define WIDE_FMA(a, b, c) __builtin_fma(a, b, c)
@@ -159,3 +164,5 @@ static inline float NAME(m_pow)(float x, float y) {
   return NAME(m_masked)(twice, x * x, power);
 }
 #undef WIDE_FMA
+
+#endif

@@ -1,19 +1,16 @@
 /* special_spans.h -- spans of float that look at their operands before they choose a loop. The
  * loops of the rows have `any` in their names here; each element has the same bits in all of them.
  */
+#ifndef GC_SPECIAL_SPANS_H
+#define GC_SPECIAL_SPANS_H
 
-#undef span_pow
-#undef span_pow_backward_a
-#undef span_sin
-#undef span_sin_backward
-#undef span_cos
-#undef span_cos_backward
-#undef span_tan
+#include "../kernel.h"
+#include "../type.h"
+#include "maths_wide.h"
+#include "operands.h"
+#include "span_rows.h"
 
-#ifndef GC_SPECIAL_SPANS
-#define GC_SPECIAL_SPANS
 enum { GC_ANGLES_AT_ONCE = 256 };
-#endif
 
 /* Squares: powers whose exponent is 2 for all elements. */
 static inline bool NAME(is_square)(const gc_operands *o) {
@@ -70,3 +67,5 @@ ANGLE_SPAN(tan)
 ANGLE_SPAN(sin_backward)
 ANGLE_SPAN(cos_backward)
 #undef ANGLE_SPAN
+
+#endif

@@ -1,9 +1,14 @@
 /* vectors.h -- maths on whole vectors (NAME(vec) of gemm_tile.h), where compilers do not vectorise
  * a loop over numbers well: comparisons, and what is summed up or compared along a row. */
+#ifndef GC_VECTORS_H
+#define GC_VECTORS_H
+
+#include "../../maths_shared.h"
+#include "../matmul/gemm_pack.h"
+#include "../matmul/gemm_tile.h"
+#include "../type.h"
 
 /* Of a number and a NaN it is the second, so that either can be kept. */
-#undef LARGER_OF
-#undef SMALLER_OF
 #if defined(__x86_64__) && GC_VECTOR_BYTES == 64 && defined(GC_IS_FLOAT)
 #define LARGER_OF(a, b) _mm512_max_ps(a, b)
 #define SMALLER_OF(a, b) _mm512_min_ps(a, b)
@@ -61,3 +66,5 @@ static inline REAL NAME(largest_of_each)(NAME(vec) x) {
       LARGER_OF(PICK(x, x, LOW), PICK(x, x, HIGH));
   return x[0];
 }
+
+#endif

@@ -1,6 +1,13 @@
 /* gather.h -- elements picked and put by an index of their own (gather, scatter), rows put by
  * index, places of what is not 0, and whole-number indices made ready. A bad index is reported with
  * its position and its element is left alone. */
+#ifndef GC_GATHER_H
+#define GC_GATHER_H
+
+#include "../kernel.h"
+#include "../lines.h"
+#include "../type.h"
+#include "../walk.h"
 
 /* x (outer, n, inner), index (outer, m, inner) -> y[o, j, i] = x[o, index[o, j, i], i]. */
 static int NAME(plan_gather)(const gc_call *call, gc_plan *plan, gc_error *error) {
@@ -375,3 +382,5 @@ static void NAME(run_nonzero)(const gc_job *job) {
     for (; found < places->shape[0]; found++)
       memset(out + found * x->ndim, 0, (size_t)x->ndim * sizeof *out);
 }
+
+#endif

@@ -1,5 +1,13 @@
 /* index.h -- rows picked by index, where, ranges and triangles, for every element type. A bad index
  * is reported with its position and its row is left alone. */
+#ifndef GC_INDEX_H
+#define GC_INDEX_H
+
+#include "../elementwise/operands.h"
+#include "../kernel.h"
+#include "../type.h"
+#include "../walk.h"
+#include "gather.h"
 
 /* x (outer, n, inner), indices (m) -> y (outer, m, inner). */
 static int NAME(plan_index_select)(const gc_call *call, gc_plan *plan, gc_error *error) {
@@ -118,3 +126,5 @@ static void NAME(run_tril)(const gc_job *job) {
 static void NAME(run_triu)(const gc_job *job) {
   NAME(triangle)(job, false);
 }
+
+#endif

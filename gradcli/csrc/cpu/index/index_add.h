@@ -1,6 +1,13 @@
 /* index_add.h -- rows added by index, and how they are put in order: positions sorted by
  * destination (a counting sort, which keeps equal ones in order), so that every destination belongs
  * to one task and the bits depend on nothing else. */
+#ifndef GC_INDEX_ADD_H
+#define GC_INDEX_ADD_H
+
+#include "../kernel.h"
+#include "../type.h"
+#include "../walk.h"
+#include "gather.h"
 
 enum { NAME(columns_at_once) = 128 };
 
@@ -96,3 +103,5 @@ static void NAME(run_index_add)(const gc_job *job) {
       memcpy(y, x, (size_t)inner * sizeof(REAL));
   }
 }
+
+#endif

@@ -1,5 +1,11 @@
 /* index_backward.h -- the gradient of picking rows: each destination row is the sum of the rows of
  * the gradient that were picked from it, in the order of their positions, carried in double. */
+#ifndef GC_INDEX_BACKWARD_H
+#define GC_INDEX_BACKWARD_H
+
+#include "../kernel.h"
+#include "../type.h"
+#include "index_add.h"
 
 /* grad (outer, m, inner), indices (m) -> out (outer, n, inner). sizes[0]: an index that gets no
  * gradient, or -1. */
@@ -39,3 +45,5 @@ static void NAME(run_index_select_backward)(const gc_job *job) {
     }
   }
 }
+
+#endif

@@ -1,5 +1,11 @@
 /* sort.h -- rows put in order, with the places that their elements had, and places found in sorted
  * rows. Sorting is stable; a NaN is larger than every number, and -0 is 0. */
+#ifndef GC_SORT_H
+#define GC_SORT_H
+
+#include "../kernel.h"
+#include "../type.h"
+#include "../walk.h"
 
 /* A number as an unsigned key of the same order. */
 static inline uint64_t NAME(sort_key)(REAL x, bool descending) {
@@ -21,8 +27,6 @@ static inline uint64_t NAME(sort_key)(REAL x, bool descending) {
   return descending ? top - key : key;
 }
 
-#ifndef GC_SORT_ITEM
-#define GC_SORT_ITEM
 typedef struct {
   uint64_t key;
   int64_t at;
@@ -62,7 +66,6 @@ static gc_item *gc_sort_items(gc_item *items, gc_item *spare, int64_t n, int byt
   }
   return items;
 }
-#endif
 
 /* x (rows, n) -> the first k of each row in order, and their places; sizes[0]: from the largest. */
 static int NAME(plan_sort)(const gc_call *call, gc_plan *plan, gc_error *error) {
@@ -140,3 +143,5 @@ static void NAME(run_searchsorted)(const gc_job *job) {
     places[i] = low;
   }
 }
+
+#endif

@@ -1,10 +1,17 @@
 /* loss.h -- cross-entropy of (outer, classes, inner) against class numbers, and the mean squared
  * error. Losses are added in double, in an order that the shapes fix. A row is one sample. */
+#ifndef GC_LOSS_H
+#define GC_LOSS_H
 
-#ifndef GC_REDUCTION
-#define GC_REDUCTION
+#include "../../maths_shared.h"
+#include "../elementwise/copy.h"
+#include "../kernel.h"
+#include "../lines.h"
+#include "../norm/softmax.h"
+#include "../type.h"
+#include "../walk.h"
+
 enum { GC_NONE, GC_MEAN, GC_SUMMED };
-#endif
 
 /* sizes: reduction, the target to ignore, 1 where x holds logarithms of probabilities already;
  * options: label smoothing. A weight of no elements is 1 for every class. */
@@ -257,3 +264,5 @@ static void NAME(run_mse_backward)(const gc_job *job) {
   for (int64_t i = 0; i < n; i++)
     out[i] = scale * (x[i] - y[i]);
 }
+
+#endif

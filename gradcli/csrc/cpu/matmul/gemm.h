@@ -1,21 +1,22 @@
 /* gemm.h -- C = A B or C += A B on one thread: for matrix products and convolutions. K is cut into
  * blocks by its length alone, and their sums are added in order; how M and N are cut never shows in
  * the bits. Zeros are multiplied like anything else, so 0 * NaN stays NaN. */
+#ifndef GC_GEMM_H
+#define GC_GEMM_H
 
+#include "../elementwise/operands.h"
+#include "../kernel.h"
+#include "../type.h"
+#include "gemm_pack.h"
+#include "gemm_row.h"
 #include "gemm_tile.h"
 
-#include "gemm_pack.h"
-
-#include "gemm_row.h"
-
-#ifndef GC_GEMM_DEPTH
 #define GC_GEMM_DEPTH 256   /* of a block of K: a panel of A stays in the first cache */
 #define GC_GEMM_ROWS 264    /* of a block of A, and */
 #define GC_GEMM_COLUMNS 256 /* of a strip of B: together they stay in the second */
 #define GC_GEMM_DIRECT 4    /* panels up to which packing costs more than it saves, or */
 #define GC_GEMM_DIRECT_A 16 /* ... where A lies well */
 #define GC_GEMM_DIRECT_B 11 /* ... where B does */
-#endif
 #define GEMM_STRIP (GC_GEMM_DEPTH * GC_GEMM_COLUMNS)
 #define GEMM_BLOCK (GC_GEMM_DEPTH * GC_GEMM_ROWS + (GC_GEMM_ROWS / GC_TILE_ROWS + 1) * LANES)
 #define GEMM_SCRATCH ((int64_t)sizeof(REAL) * (GEMM_STRIP + GEMM_BLOCK))
@@ -170,3 +171,5 @@ static void NAME(gemm)(int64_t m, int64_t n, int64_t k, NAME(matrix) a, NAME(mat
       .m = m, .n = n, .k = k, .a = a, .b = b, .c = c, .ldc = ldc, .add = add, .scratch = scratch};
   NAME(multiply)(&p);
 }
+
+#endif

@@ -1,4 +1,10 @@
 /* gemm_pack.h -- copies panels of A and B into the order in which a tile reads them. */
+#ifndef GC_GEMM_PACK_H
+#define GC_GEMM_PACK_H
+
+#include "../kernel.h"
+#include "../type.h"
+#include "gemm_tile.h"
 
 /* Element (i, j) lies at at[i * rs + j * cs]; any strides, so a transposed view costs no copy. */
 typedef struct {
@@ -15,9 +21,6 @@ static inline NAME(matrix) NAME(flipped)(NAME(matrix) x) {
 }
 
 /* The lower and upper halves of two vectors, their elements in turn. */
-#undef LOW
-#undef HIGH
-#undef LANE_TYPE
 #ifdef GC_IS_FLOAT
 #define LANE_TYPE int32_t
 #if GC_VECTOR_BYTES == 64
@@ -108,10 +111,8 @@ static void NAME(transpose)(const REAL *from, int64_t ld, int64_t m, int64_t n, 
 
 /* Asks for a line that is read 8 rows from now: rows may lie in different pages, where the
  * processor does not look ahead by itself. Where there is no memory nothing happens. */
-#ifndef GC_FETCH
 #define GC_FETCH(from, row)                                                                        \
   __builtin_prefetch((const void *)((uintptr_t)(from) + (uintptr_t)(8 * (row)) * sizeof(REAL)))
-#endif
 
 /* ---- B ---- */
 
@@ -236,3 +237,5 @@ static void NAME(pack_a)(NAME(matrix) a, int64_t m, int64_t k, int64_t step, int
     else
       NAME(pack_columns)(NAME(part)(a, i, 0), 0, k, gc_min(step, m - i), to);
 }
+
+#endif

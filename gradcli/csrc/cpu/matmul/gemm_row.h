@@ -1,12 +1,17 @@
 /* gemm_row.h -- one row of A times a strip of B. There is nothing to reuse, so B is read where it
  * lies, in the order in which memory likes it; sums are carried in the order in which tiles do. */
+#ifndef GC_GEMM_ROW_H
+#define GC_GEMM_ROW_H
 
-#ifndef GC_ROW_VECTORS
+#include "../kernel.h"
+#include "../type.h"
+#include "gemm_pack.h"
+#include "gemm_tile.h"
+
 #if GC_VECTOR_BYTES == 64 || defined(__aarch64__)
 #define GC_ROW_VECTORS 16
 #else
 #define GC_ROW_VECTORS 8
-#endif
 #endif
 
 /* n <= LANES elements from anywhere. */
@@ -88,3 +93,5 @@ static void NAME(row_strip)(int64_t k, const REAL *a, int64_t step, NAME(matrix)
   for (; j < n; j += LANES)
     NAME(row_turned)(k, a, step, NAME(part)(b, 0, j), gc_min(LANES, n - j), c + j, add);
 }
+
+#endif

@@ -1,10 +1,13 @@
 /* gemm_tile.h -- the innermost loop of every matrix product: a tile of m rows and w vectors of C is
  * kept in registers while k runs. Each element of C has one accumulator that sees k in rising
  * order, so its bits do not depend on where in which tile it lies. */
+#ifndef GC_GEMM_TILE_H
+#define GC_GEMM_TILE_H
+
+#include "../type.h"
 
 /* GC_TILE_ROWS x GC_TILE_VECTORS accumulators, w vectors of B and a broadcast element of A fill the
  * register file: 32 registers with AVX-512 and on Arm, 16 elsewhere. */
-#ifndef GC_TILE_ROWS
 #if GC_VECTOR_BYTES == 64 || defined(__aarch64__)
 #define GC_TILE_ROWS 12
 #else
@@ -21,7 +24,6 @@
 #elif defined(GC_HAS_FMA) && defined(__aarch64__)
 #include <arm_neon.h>
 #endif
-#endif
 
 #define LANES ((int64_t)(GC_VECTOR_BYTES / sizeof(REAL)))
 #define TILE_COLUMNS (GC_TILE_VECTORS * LANES)
@@ -34,8 +36,6 @@ typedef REAL NAME(loose)
 /* MADD(a, b, c) = a * b + c, rounded once where the processor can. SPREAD(x): x in every lane.
  * Pairs of bfloat16 (matmul_pairs.h) look like floats, and no arithmetic may be done with what they
  * look like. */
-#undef MADD
-#undef SPREAD
 #if defined(GC_PAIRS)
 #define SPREAD(x) ((NAME(vec))_mm512_set1_ps(x))
 #else
@@ -60,10 +60,6 @@ typedef REAL NAME(loose)
 #endif
 
 /* PART_LOAD(from, n) and PART_STORE(to, x, n): n elements of a vector, where there are masks. */
-#undef PART_LOAD
-#undef PART_STORE
-#undef LANE_BITS
-#undef LANE_MASK
 #if defined(GC_HAS_FMA) && defined(__x86_64__) && GC_VECTOR_BYTES == 64
 #define LANE_BITS(n) ((1u << (n)) - 1)
 #ifdef GC_IS_FLOAT
@@ -167,3 +163,5 @@ TILES(TILE, 2)
 /* [vectors - 1][rows - 1] */
 static NAME(tile_fn) *const
     NAME(tiles)[GC_TILE_VECTORS][GC_TILE_ROWS] = {{TILES(TILE_ENTRY, 1)}, {TILES(TILE_ENTRY, 2)}};
+
+#endif

@@ -2,7 +2,16 @@
  * have any strides: transposed views, and 0 to use one matrix for the whole batch. Each task owns
  * some blocks of the output. matmul_then does one more thing to each block before it leaves the
  * cache. */
+#ifndef GC_MATMUL_H
+#define GC_MATMUL_H
 
+#include "../elementwise/operands.h"
+#include "../elementwise/span.h"
+#include "../kernel.h"
+#include "../type.h"
+#include "gemm.h"
+#include "gemm_pack.h"
+#include "gemm_tile.h"
 #include "matmul_check.h"
 #include "matmul_grid.h"
 
@@ -118,3 +127,5 @@ static void NAME(run_matmul_then)(const gc_job *job) {
   const NAME(then) then = NAME(then_of)(job->call, job->call->sizes[0]);
   NAME(matmul_task)(job, NAME(pre_of)(job->call), &then);
 }
+
+#endif

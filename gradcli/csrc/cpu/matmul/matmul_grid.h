@@ -1,7 +1,14 @@
 /* matmul_grid.h -- how a matrix product is cut into tasks, by shape and strides alone. */
+#ifndef GC_MATMUL_GRID_H
+#define GC_MATMUL_GRID_H
 
-#ifndef GC_MATMUL_GRID
-#define GC_MATMUL_GRID
+#include "../kernel.h"
+#include "../type.h"
+#include "gemm.h"
+#include "gemm_pack.h"
+#include "gemm_row.h"
+#include "gemm_tile.h"
+
 typedef struct {
   bool flipped; /* the transposed product is done: a and b are the call's b^T and a^T */
   int64_t batch, m, n, k;
@@ -39,7 +46,6 @@ static inline void gc_cut_blocks(gc_grid *g, int64_t wanted, bool narrow, int64_
 static inline int64_t gc_between(double x, int64_t low, int64_t high) {
   return x<(double)low ? low : x>(double) high ? high : (int64_t)x;
 }
-#endif
 
 /* About how many vectors go through the processor: transposing one takes 6 steps, copying one 2. */
 static double NAME(effort)(NAME(matrix) a, NAME(matrix) b, int64_t m, int64_t n, int64_t k) {
@@ -77,3 +83,5 @@ static gc_grid NAME(matmul_grid)(const gc_tensor *t) {
   g.group = gc_between(GC_MATMUL_TASK / (one / (double)(g.down * g.across) * 2 + 1), 1, g.blocks);
   return g;
 }
+
+#endif

@@ -4,9 +4,20 @@
  * not what lies side by side in memory, the first phase puts pairs together.
  *
  * The processor rounds each pair's sum once and takes denormal numbers for 0. */
+#ifndef GC_MATMUL_PAIRS_H
+#define GC_MATMUL_PAIRS_H
 
+#include "../bfloat16.h"
+#include "../kernel.h"
+#include "../type.h"
+#include "../walk.h"
+#include "gemm.h"
+#include "gemm_pack.h"
+#include "gemm_tile.h"
 #include "matmul_check.h"
 #include "matmul_grid.h"
+
+#ifdef GC_PAIRS
 
 /* A matrix as lines (rows of a, columns of b) of K numbers, and the same as pairs. */
 typedef struct {
@@ -183,3 +194,7 @@ static void NAME(run_matmul)(const gc_job *job) {
   for (int64_t block = job->task * x.grid.group; block < end; block++)
     NAME(multiply_block)(job, &x, block);
 }
+
+#endif
+
+#endif

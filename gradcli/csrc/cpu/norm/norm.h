@@ -1,5 +1,16 @@
 /* norm.h -- layer norm over the last n elements of (rows, n). Both keep the mean and 1 / deviation
  * of every row for the gradient. A weight or bias of no elements is one left out. */
+#ifndef GC_NORM_H
+#define GC_NORM_H
+
+#include "../../maths_shared.h"
+#include "../elementwise/maths_base.h"
+#include "../kernel.h"
+#include "../lines.h"
+#include "../matmul/gemm_tile.h"
+#include "../reduce/sums.h"
+#include "../type.h"
+#include "../walk.h"
 
 static int NAME(plan_layer_norm)(const gc_call *call, gc_plan *plan, gc_error *error) {
   (void)error;
@@ -157,3 +168,5 @@ static void NAME(run_layer_norm_backward)(const gc_job *job) {
                               n);
   }
 }
+
+#endif

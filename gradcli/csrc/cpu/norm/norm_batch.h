@@ -4,9 +4,17 @@
  * its channels goes on with them while they are in the cache. A vector of no elements is one left
  * out.
  */
+#ifndef GC_NORM_BATCH_H
+#define GC_NORM_BATCH_H
 
-#ifndef GC_CHANNELS
-#define GC_CHANNELS
+#include "../elementwise/halves.h"
+#include "../elementwise/operands.h"
+#include "../kernel.h"
+#include "../lines.h"
+#include "../type.h"
+#include "../walk.h"
+#include "norm_batch_sums.h"
+
 enum { GC_WHOLE = 8 /* channels are enough */, GC_CHANNEL = 1 << 16 /* elements are not large */ };
 
 typedef struct {
@@ -51,9 +59,6 @@ static inline double gc_channel_total(const double *parts, const gc_channels *c,
     total += parts[k * c->C + channel];
   return total;
 }
-#endif
-
-#include "norm_batch_sums.h"
 
 /* Of a tile: the sums of b and of b * (x - shift), b being grad or, where `own`, x - shift. */
 static inline __attribute__((always_inline)) void
@@ -320,3 +325,5 @@ static void NAME(run_batch_norm_backward)(const gc_job *job) {
         NAME(backward_line)(false, &b, k, at + k * c.L, c.L);
   }
 }
+
+#endif

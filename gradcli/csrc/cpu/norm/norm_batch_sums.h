@@ -1,8 +1,17 @@
 /* norm_batch_sums.h -- the sums over one channel of images that batch norm needs, in double: in 4
  * vectors of running sums that do not wait for each other, and whose number never changes. */
+#ifndef GC_NORM_BATCH_SUMS_H
+#define GC_NORM_BATCH_SUMS_H
+
+#include "../elementwise/halves.h"
+#include "../elementwise/operands.h"
+#include "../kernel.h"
+#include "../lines.h"
+#include "../matmul/gemm_tile.h"
+#include "../reduce/sums.h"
+#include "../type.h"
 
 /* WIDE_MADD(a, b, c) = a * b + c in double, rounded once where the processor can. */
-#ifndef WIDE_MADD
 #if !defined(GC_HAS_FMA)
 #define WIDE_MADD(a, b, c) ((a) * (b) + (c))
 #elif defined(__x86_64__) && GC_VECTOR_BYTES == 64
@@ -14,7 +23,6 @@
   ((gc_wide)vfmaq_f64((float64x2_t)(c), (float64x2_t)(a), (float64x2_t)(b)))
 #endif
 typedef double gc_wide __attribute__((vector_size(GC_VECTOR_BYTES)));
-#endif
 /* As many numbers, which become doubles. */
 typedef REAL NAME(narrow) __attribute__((vector_size(GC_VECTOR_BYTES / 8 * sizeof(REAL)),
                                          aligned(sizeof(REAL)), may_alias));
@@ -102,3 +110,5 @@ NAME(channels_sums)(const bool own, NAME(numbers) x, NAME(numbers) grad, int64_t
     }
   }
 }
+
+#endif

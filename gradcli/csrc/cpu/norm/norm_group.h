@@ -1,9 +1,19 @@
 /* norm_group.h -- group norm of (N, C, L): each of the G groups of C / G channels of a sample by
  * itself, then a weight and a bias for each channel. mean and rstd are (N, G). A task is one group
  * in a chunk of samples. A weight or bias of no elements is one left out. */
+#ifndef GC_NORM_GROUP_H
+#define GC_NORM_GROUP_H
 
-#ifndef GC_GROUPS
-#define GC_GROUPS
+#include "../elementwise/halves.h"
+#include "../elementwise/maths_base.h"
+#include "../elementwise/operands.h"
+#include "../kernel.h"
+#include "../lines.h"
+#include "../type.h"
+#include "../walk.h"
+#include "norm.h"
+#include "norm_batch_sums.h"
+
 typedef struct {
   int64_t N, C, L, G;
   int64_t width, n; /* channels and elements of a group */
@@ -26,7 +36,6 @@ static inline gc_groups gc_groups_of(const gc_tensor *x, const gc_tensor *mean) 
   GC_REQUIRE(groups > 0 && call->tensors[0].shape[1] % groups == 0, mean,                          \
              "groups of as many channels each");                                                   \
   const gc_groups g = gc_groups_of(&call->tensors[0], &call->tensors[mean])
-#endif
 
 /* x, weight, bias -> y, mean, rstd; options[0]: eps */
 static int NAME(plan_group_norm)(const gc_call *call, gc_plan *plan, gc_error *error) {
@@ -151,3 +160,5 @@ static void NAME(run_group_norm_backward)(const gc_job *job) {
                        (REAL *)gc_first(&t[5]) + at, dots, sums);
   }
 }
+
+#endif

@@ -3,6 +3,17 @@
  * in the order of a row alone. The maximum goes first, because exp overflows float at 89 and every
  * logit above that would become NaN. A row of -inf alone gives NaN, as 0 / 0 should (and as torch
  * has it). */
+#ifndef GC_SOFTMAX_H
+#define GC_SOFTMAX_H
+
+#include "../../maths_shared.h"
+#include "../elementwise/vectors.h"
+#include "../kernel.h"
+#include "../lines.h"
+#include "../matmul/gemm_tile.h"
+#include "../reduce/sums.h"
+#include "../type.h"
+#include "../walk.h"
 
 static int NAME(plan_rows)(const gc_call *call, gc_plan *plan, gc_error *error) {
   (void)error;
@@ -193,3 +204,5 @@ static void NAME(run_log_softmax_backward)(const gc_job *job) {
 
 #undef EACH_ROW
 #undef SUM_ROWS
+
+#endif

@@ -5,6 +5,14 @@
  * What changes from step to step stands in `hyper`, float64 (learning rate, step counted from 1),
  * so that schedules need no new call. What is fixed stands in the options. Outputs are also read. A
  * NaN in the gradient reaches the parameter: nothing is skipped. */
+#ifndef GC_OPTIM_H
+#define GC_OPTIM_H
+
+#include "../../maths_shared.h"
+#include "../elementwise/maths_base.h"
+#include "../kernel.h"
+#include "../type.h"
+#include "../walk.h"
 
 /* Left defined for optim_adaptive.h. */
 #define STEP_HYPER(lr, step)                                                                       \
@@ -154,3 +162,5 @@ static void NAME(run_scale_by)(const gc_job *job) {
   for (int64_t i = first; i < end; i++)
     x[i] *= factor;
 }
+
+#endif

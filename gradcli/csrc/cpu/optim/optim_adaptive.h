@@ -2,6 +2,15 @@
  * Adagrad, Adadelta, Adam's relatives, and Lion, which takes their sign. As in optim.h formulas and
  * order are PyTorch's, `hyper` is (learning rate, step from 1), and option 0 is the weight decay.
  */
+#ifndef GC_OPTIM_ADAPTIVE_H
+#define GC_OPTIM_ADAPTIVE_H
+
+#include "../../maths_shared.h"
+#include "../elementwise/maths_base.h"
+#include "../kernel.h"
+#include "../type.h"
+#include "../walk.h"
+#include "optim.h"
 
 /* square = alpha square + (1 - alpha) g^2; scale = sqrt(square - mean^2) + eps, where a mean is
  * kept; w -= lr g / scale, or of a sum: sum = momentum sum + g / scale.
@@ -167,3 +176,5 @@ static void NAME(run_nadam_step)(const gc_job *job) {
 #undef ADAM_ELEMENTS
 #undef STEP_HYPER
 #undef STEP_TENSOR
+
+#endif

@@ -1,8 +1,11 @@
 /* digests.h -- BLAKE2b (RFC 7693) of many short texts that differ in the number at their end: an
  * order that depends on nothing but them. */
+#ifndef GC_DIGESTS_H
+#define GC_DIGESTS_H
 
-#ifndef GC_DIGESTS
-#define GC_DIGESTS
+#include "../kernel.h"
+#include "../type.h"
+
 enum {
   GC_DIGEST_LANES = 8, /* texts at once, a word of each in a vector */
   GC_DIGEST_TASK = 1024,
@@ -73,7 +76,6 @@ static inline int64_t gc_digest_number(gc_digest_words *text, int lane, int64_t 
     text[at / 8][lane] |= ('0' + number % 10) << (8 * (at % 8));
   return length + digits;
 }
-#endif
 
 /* y[i] = the first 8 bytes of BLAKE2b, of 16, of a text and then i in decimals, as an int64 of the
  * same order. y is of doubles by name, for only the kernels of floats have the machine's vectors.
@@ -104,3 +106,5 @@ static void NAME(run_digest_numbers)(const gc_job *job) {
       out[i + lane] = (int64_t)(__builtin_bswap64(word[lane]) ^ (uint64_t)1 << 63);
   }
 }
+
+#endif

@@ -1,6 +1,16 @@
 /* random.h -- uniform and normal numbers and dropout. Which bits an element gets depends on seed,
  * step, draw and its position alone (random_philox.h), so tasks may be cut anywhere between fills.
  */
+#ifndef GC_RANDOM_H
+#define GC_RANDOM_H
+
+#include "../../maths_shared.h"
+#include "../elementwise/copy.h"
+#include "../elementwise/maths_base.h"
+#include "../kernel.h"
+#include "../type.h"
+#include "../walk.h"
+#include "random_philox.h"
 
 #ifdef GC_IS_FLOAT
 enum { NAME(per_fill) = GC_FILL_WORDS }; /* numbers of one fill */
@@ -178,3 +188,5 @@ static void NAME(run_dropout_backward)(const gc_job *job) {
 }
 
 #undef RANDOM_FILLS
+
+#endif

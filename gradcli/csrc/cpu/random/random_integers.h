@@ -1,4 +1,11 @@
 /* random_integers.h -- whole random numbers and random orders, always int64. */
+#ifndef GC_RANDOM_INTEGERS_H
+#define GC_RANDOM_INTEGERS_H
+
+#include "../kernel.h"
+#include "../type.h"
+#include "../walk.h"
+#include "random_philox.h"
 
 static int NAME(plan_random_integers)(const gc_call *call, gc_plan *plan, gc_error *error) {
   const int status = gc_plan_random(call, 0, 1, error);
@@ -46,3 +53,5 @@ static void NAME(run_randperm)(const gc_job *job) {
     out[j] = i;
   }
 }
+
+#endif

@@ -7,6 +7,7 @@
 #ifndef GC_RANDOM_PHILOX_H
 #define GC_RANDOM_PHILOX_H
 
+#include "../kernel.h"
 #include "../walk.h"
 
 enum {

@@ -1,9 +1,14 @@
 /* exact.h -- a sum without any error, rounded once, as Python's math.fsum has it: the same for
  * every order of the numbers. It is a whole number of 2^-1074, the smallest double, in chunks of 32
  * bits (Neal, "Fast exact summation using small and large superaccumulators"). */
+#ifndef GC_EXACT_H
+#define GC_EXACT_H
 
-#ifndef GC_EXACT
-#define GC_EXACT
+#include "../kernel.h"
+#include "../type.h"
+#include "../walk.h"
+#include "nearest.h"
+
 enum {
   GC_EXACT_CHUNKS = 67, /* 2098 bits of a double, and room for 2^32 of the largest */
   GC_EXACT_BITS = 32,   /* of a chunk; the others are what it has to carry */
@@ -84,7 +89,6 @@ static inline double gc_exact_square(double x) {
   const volatile double two = 2; /* or compilers make x * x of it */
   return pow(x, two);
 }
-#endif
 
 /* The sum of (x - options[0]) ^ options[1] over x (n), or over those whose byte in marks (n) is
  * not 0, in double. Whoever wants the numbers themselves says 0 and 1. */
@@ -133,3 +137,5 @@ static void NAME(run_exact_sum)(const gc_job *job) {
   }
   *(double *)gc_first(&job->call->tensors[2]) = gc_exact_rounded(&total);
 }
+
+#endif

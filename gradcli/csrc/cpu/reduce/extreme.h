@@ -1,5 +1,17 @@
 /* extreme.h -- maximum and minimum of (outer, n, inner) along n, with the place of the first
  * winner, and their gradients. A NaN wins over every number, and the first NaN stays. */
+#ifndef GC_EXTREME_H
+#define GC_EXTREME_H
+
+#include "../kernel.h"
+#include "../lines.h"
+#include "../type.h"
+#include "../walk.h"
+#ifdef GC_IS_REAL
+#include "../elementwise/vectors.h"
+#include "../matmul/gemm_pack.h"
+#include "../matmul/gemm_tile.h"
+#endif
 
 /* x -> values, indices */
 static int NAME(plan_extreme)(const gc_call *call, gc_plan *plan, gc_error *error) {
@@ -19,9 +31,7 @@ static int NAME(plan_extreme)(const gc_call *call, gc_plan *plan, gc_error *erro
 #define IS_NAN(v) false
 #endif
 /* Numbers that are looked at together. */
-#ifndef GC_LOOK
 #define GC_LOOK 64
-#endif
 #define WINS(v, ORDER, best) ((v)ORDER(best) || (IS_NAN(v) && !IS_NAN(best)))
 
 /* The number that wins a row, be it at whichever place, and whether there is a NaN. */
@@ -282,4 +292,6 @@ static void NAME(run_ties_backward)(const gc_job *job) {
   }
 }
 #undef TIES
+#endif
+
 #endif

@@ -1,5 +1,14 @@
 /* length.h -- the Euclidean norm of (outer, n, inner) along n: squares are added in double. The
  * plan is that of a sum. */
+#ifndef GC_LENGTH_H
+#define GC_LENGTH_H
+
+#include "../kernel.h"
+#include "../lines.h"
+#include "../type.h"
+#include "../walk.h"
+#include "reduce.h"
+#include "sums.h"
 
 /* sum[j] = sum over i of x[i * inner + j] squared */
 static void NAME(squares_of_line)(const REAL *x, int64_t n, int64_t width, int64_t inner,
@@ -36,3 +45,5 @@ static void NAME(run_length)(const gc_job *job) {
       out[line.result + j] = (REAL)sqrt(sum[j]);
   }
 }
+
+#endif

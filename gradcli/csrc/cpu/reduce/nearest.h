@@ -1,7 +1,11 @@
 /* nearest.h -- numbers of more bits than a double has, rounded to the nearest one. */
+#ifndef GC_NEAREST_H
+#define GC_NEAREST_H
 
-#ifndef GC_NEAREST
-#define GC_NEAREST
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+
 /* (digits + rest) * 2^power, where the rest is less than 1 and `more` says that it is not 0; of two
  * that are equally near the even one. Below 2^-1022 the digits must fit as they are. */
 static inline double gc_nearest(unsigned __int128 digits, bool more, int power) {
@@ -16,4 +20,5 @@ static inline double gc_nearest(unsigned __int128 digits, bool more, int power) 
   }
   return ldexp((double)kept, power + drop);
 }
+
 #endif

@@ -1,5 +1,15 @@
 /* prod.h -- the product of (outer, n, inner) along n, and its gradient. Floats are multiplied in
  * double, whole numbers in int64, which wraps. The plan is that of a sum. */
+#ifndef GC_PROD_H
+#define GC_PROD_H
+
+#include "../kernel.h"
+#include "../lines.h"
+#include "../type.h"
+#include "../walk.h"
+#ifdef GC_IS_REAL
+#include "sums.h"
+#endif
 
 static ACC NAME(product_of_row)(const REAL *x, int64_t n) {
   ACC product = 1;
@@ -174,4 +184,6 @@ static void NAME(run_prod_backward)(const gc_job *job) {
     }
   }
 }
+#endif
+
 #endif

@@ -1,9 +1,17 @@
 /* reduce.h -- sum, mean and variance of (outer, n, inner) along n. Floats are added in double,
  * integers in int64. */
+#ifndef GC_REDUCE_H
+#define GC_REDUCE_H
 
-#ifndef GC_ROWS_AT_ONCE
-#define GC_ROWS_AT_ONCE 4
+#include "../kernel.h"
+#include "../lines.h"
+#include "../type.h"
+#include "../walk.h"
+#ifdef GC_IS_REAL
+#include "sums.h"
 #endif
+
+#define GC_ROWS_AT_ONCE 4
 
 static int NAME(plan_sum)(const gc_call *call, gc_plan *plan, gc_error *error) {
   const gc_tensor *x = &call->tensors[0], *y = &call->tensors[1];
@@ -251,4 +259,6 @@ static void NAME(run_var_backward)(const gc_job *job) {
         out[i * c.inner + j] = slope[j] * (x[i * c.inner + j] - m[j]);
   }
 }
+#endif
+
 #endif

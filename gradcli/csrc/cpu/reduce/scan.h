@@ -1,9 +1,14 @@
 /* scan.h -- running sums and products of (outer, n, inner) along n, from the end where sizes[0] is
  * not 0. Floats are carried in double, whole numbers in int64. A line is up to GC_WIDTH results
  * that lie side by side in `inner`; a task owns whole lines. */
+#ifndef GC_SCAN_H
+#define GC_SCAN_H
 
-#ifndef GC_SCAN
-#define GC_SCAN
+#include "../kernel.h"
+#include "../lines.h"
+#include "../type.h"
+#include "../walk.h"
+
 typedef struct {
   int64_t n, inner, tiles, lines, group;
 } gc_scan;
@@ -22,7 +27,6 @@ static inline gc_line gc_scan_line(const gc_scan *s, int64_t line) {
   const int64_t at = line / s->tiles * s->n * s->inner + first;
   return (gc_line){.at = at, .width = gc_min(GC_WIDTH, s->inner - first)};
 }
-#endif
 
 static int NAME(plan_scan)(const gc_call *call, gc_plan *plan, gc_error *error) {
   (void)error;
@@ -97,4 +101,6 @@ static void NAME(run_cumprod_backward)(const gc_job *job) {
       }
   }
 }
+#endif
+
 #endif

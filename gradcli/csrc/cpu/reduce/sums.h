@@ -1,8 +1,10 @@
 /* sums.h -- sums in double of numbers of this build, eight at a time in four running sums that do
  * not wait for each other. Their number never changes, so neither do the bits. */
+#ifndef GC_SUMS_H
+#define GC_SUMS_H
 
-#ifndef GC_EIGHTS
-#define GC_EIGHTS
+#include "../type.h"
+
 #if defined(__x86_64__) && GC_VECTOR_BYTES > 16
 #include <immintrin.h>
 #endif
@@ -36,13 +38,11 @@ static inline double gc_sum_of_eight(const gc_eight *x) {
     sum_[0] = (sum_[0] + sum_[1]) + (sum_[2] + sum_[3]);                                           \
     total += gc_sum_of_eight(&sum_[0]);                                                            \
   } while (0)
-#endif
 
 /* Eight numbers anywhere in memory, and the same as doubles. */
 typedef REAL NAME(eight)
     __attribute__((vector_size(8 * sizeof(REAL)), aligned(sizeof(REAL)), may_alias));
 #define EIGHT(at) (*(const NAME(eight) *)(at))
-#undef WIDE
 #if defined(__x86_64__) && GC_VECTOR_BYTES == 64 && defined(GC_IS_FLOAT)
 #define WIDE(eight) ((gc_eight)_mm512_cvtps_pd((__m256)(eight))) /* gcc would do it in halves */
 #else
@@ -58,3 +58,5 @@ static inline double NAME(dot)(const REAL *x, const REAL *y, int64_t n) {
   GC_SUM_EIGHTS(total, n, i, WIDE(EIGHT(x + i)) * WIDE(EIGHT(y + i)), (double)x[i] * (double)y[i]);
   return total;
 }
+
+#endif

@@ -6,9 +6,18 @@
  *
  * A row in which everything is masked is 0, as in torch, and so is its logarithm: exp(-inf - 0) is
  * the 0 that the gradient needs. */
+#ifndef GC_ATTENTION_H
+#define GC_ATTENTION_H
 
-#ifndef GC_ATTENTION_TILE
-#define GC_ATTENTION_TILE
+#include "../../maths_shared.h"
+#include "../elementwise/vectors.h"
+#include "../kernel.h"
+#include "../matmul/gemm.h"
+#include "../matmul/gemm_pack.h"
+#include "../matmul/gemm_tile.h"
+#include "../norm/softmax.h"
+#include "../type.h"
+
 enum {
   GC_QUERIES = 64, /* at most, of a tile */
   GC_KEYS = 128,
@@ -26,7 +35,6 @@ static inline int64_t gc_query_tile(int64_t keys) {
 static inline int64_t gc_query_group(int64_t heads, int64_t queries, int64_t keys) {
   return heads < GC_HEAD_TASKS ? 1 : gc_max(1, gc_ceil_div(queries, gc_query_tile(keys)));
 }
-#endif
 
 /* One head of a call. */
 typedef struct {
@@ -275,3 +283,5 @@ static void NAME(run_attention_forward)(const gc_job *job) {
   for (int64_t q0 = first; q0 < end; q0 += step)
     NAME(attend)(job, &h, head, (NAME(tile_at)){.q0 = q0, .rows = gc_min(step, end - q0)}, &own);
 }
+
+#endif

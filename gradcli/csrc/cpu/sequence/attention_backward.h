@@ -2,9 +2,18 @@
  * by tile, from the logarithms that forward kept. A task owns some tiles of keys of one head, and
  * with them those rows of dk and dv; where heads are few they are cut into several tasks, each with
  * its own part of dq, and a second phase adds the parts in order. */
+#ifndef GC_ATTENTION_BACKWARD_H
+#define GC_ATTENTION_BACKWARD_H
 
-#ifndef GC_KEY_CUT
-#define GC_KEY_CUT
+#include "../elementwise/vectors.h"
+#include "../kernel.h"
+#include "../matmul/gemm.h"
+#include "../matmul/gemm_pack.h"
+#include "../matmul/gemm_tile.h"
+#include "../reduce/sums.h"
+#include "../type.h"
+#include "attention.h"
+
 /* How the keys of a head are cut, by shape alone. */
 typedef struct {
   int64_t tiles, groups, tiles_of_group;
@@ -17,7 +26,6 @@ static inline gc_key_cut gc_cut_keys(int64_t heads, int64_t keys) {
   c.groups = gc_ceil_div(c.tiles, c.tiles_of_group);
   return c;
 }
-#endif
 
 typedef struct {
   REAL *at;
@@ -200,3 +208,5 @@ static void NAME(run_attention_backward)(const gc_job *job) {
     NAME(clear_rows)(out.v, k0 + seen, keys - seen, h.width);
   }
 }
+
+#endif

@@ -9,9 +9,14 @@
  *
  * Inputs and outputs with a time dimension are (T, B, n) with any strides over T and B. An input of
  * no elements is one left out: 0. */
+#ifndef GC_RECURRENT_H
+#define GC_RECURRENT_H
 
-#ifndef GC_RECURRENT_SIZES
-#define GC_RECURRENT_SIZES
+#include "../kernel.h"
+#include "../matmul/gemm_pack.h"
+#include "../matmul/gemm_tile.h"
+#include "../type.h"
+
 enum {
   GC_RECURRENT_TASKS = 4,         /* wanted, where the batch is small */
   GC_RECURRENT_ROWS = 8,          /* of a task, where w stays in the second cache */
@@ -53,7 +58,6 @@ typedef struct {
   int32_t w, slopes; /* of a backward call; slopes: gates of its first output */
   int32_t blocks[2]; /* of numbers of a block of units that a task has, forward and backward */
 } gc_cell;
-#endif
 
 /* Rows of n numbers, `row` apart. */
 typedef struct {
@@ -373,3 +377,5 @@ NAME(cell_backward)(const gc_job *job, gc_cell cell, int64_t last, bool add,
   if (cell.states > 1)
     NAME(give_state)(dc, &r, m, &t[out + 1], 1, first);
 }
+
+#endif

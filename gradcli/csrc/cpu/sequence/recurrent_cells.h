@@ -1,15 +1,19 @@
 /* recurrent_cells.h -- LSTM, GRU and the plain recurrent layer over a whole sequence, as cells of
  * recurrent.h. What the input adds to the gates has been computed for all steps before. */
+#ifndef GC_RECURRENT_CELLS_H
+#define GC_RECURRENT_CELLS_H
 
-#ifndef GC_RECURRENT_CELLS
-#define GC_RECURRENT_CELLS
+#include "../../maths_shared.h"
+#include "../kernel.h"
+#include "../type.h"
+#include "recurrent.h"
+
 static const gc_cell gc_lstm = {
     .gates = 4, .states = 2, .h0 = 2, .y = 5, .w = 3, .slopes = 4, .blocks = {5, 6}};
 static const gc_cell gc_gru = {
     .gates = 3, .states = 1, .h0 = 3, .y = 6, .w = 4, .slopes = 4, .blocks = {5, 5}};
 static const gc_cell gc_rnn = {
     .gates = 1, .states = 1, .h0 = 2, .y = 3, .w = 2, .slopes = 1, .blocks = {1, 1}};
-#endif
 
 /* The functions of kernels.h; the last slope of a gru is that of what r scales. */
 #define CELL(name, last, add)                                                                      \
@@ -158,3 +162,5 @@ static void NAME(rnn_backward)(const NAME(unit_block) * b) {
 CELL(rnn, 0, false)
 
 #undef CELL
+
+#endif

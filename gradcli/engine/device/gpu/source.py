@@ -71,11 +71,15 @@ def file_of(family: str) -> Path:
 
 @cache
 def expanded(path: Path) -> str:
-    """A file with what it includes in place, as often as it is included."""
+    """A file with what it includes in place, as often as it is included; not what is the CPU's."""
     return _INCLUDE.sub(
-        lambda match: expanded((path.parent / match[1]).resolve()),
+        lambda match: "" if match[1].startswith("cpu/") else _beside(path, match[1]),
         path.read_text(encoding="utf-8"),
     )
+
+
+def _beside(path: Path, name: str) -> str:
+    return expanded((path.parent / name).resolve())
 
 
 def families(target: str = "cuda") -> list[str]:

@@ -1,0 +1,5 @@
+/* bf16.c -- the kernels of avx2 for bfloat16. */
+#include "isa.h"
+#ifdef GC_ISA
+#include "../bf16.h"
+#endif

@@ -1,0 +1,5 @@
+/* u8.c -- the kernels of avx2 for bytes and bool. */
+#include "isa.h"
+#ifdef GC_ISA
+#include "../u8.h"
+#endif

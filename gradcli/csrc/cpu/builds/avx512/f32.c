@@ -1,0 +1,5 @@
+/* f32.c -- the kernels of avx512 for float. */
+#include "isa.h"
+#ifdef GC_ISA
+#include "../f32.h"
+#endif

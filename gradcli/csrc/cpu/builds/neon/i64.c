@@ -1,0 +1,5 @@
+/* i64.c -- the kernels of neon for int64. */
+#include "isa.h"
+#ifdef GC_ISA
+#include "../i64.h"
+#endif
