@@ -52,7 +52,7 @@ def _key(call: Call) -> object:
     """Calls with the same key give the same numbers, as long as their inputs do not change."""
     inputs = tuple((view.buffer, view.layout) for view in call.inputs)
     out = call.outputs[0]
-    options = tuple(option.hex() for option in call.options)  # 0.0 is not -0.0
+    options = tuple(float(option).hex() for option in call.options)  # 0.0 is not -0.0
     return call.kernel, call.sizes, options, inputs, out.layout, out.buffer.rerun
 
 
