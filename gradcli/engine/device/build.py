@@ -79,12 +79,12 @@ def developed() -> tuple[str, ...]:
 
 def _features() -> set[str]:
     """What this x86 processor says that it has."""
-    known = Path("/proc/cpuinfo")
-    if known.exists():
-        return set(known.read_text(encoding="utf-8").lower().split())
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        return set(cpuinfo.read_text(encoding="utf-8").lower().split())
     names = ["machdep.cpu.features", "machdep.cpu.leaf7_features"]
-    asked = subprocess.run(["sysctl", "-n", *names], capture_output=True, text=True, check=False)
-    return set(asked.stdout.lower().split())
+    answer = subprocess.run(["sysctl", "-n", *names], capture_output=True, text=True, check=False)
+    return set(answer.stdout.lower().split())
 
 
 def flags() -> list[str]:
