@@ -8,45 +8,27 @@
 
 #ifndef GC_IS_REAL
 
-/* a / b without a fraction, b being neither 0 nor -1. On the CPU doubles hold all integers but
- * large ones of int64, and divide them in vectors: a quotient that is no integer is at least 1 / b
- * away from the next, too far to be rounded to it. */
-static inline REAL NAME(m_quotient)(REAL a, REAL b) {
-#ifdef GC_VECTOR_BYTES
-  if (sizeof(REAL) < sizeof(double))
-    return (REAL)((double)a / (double)b);
-#endif
-  return (REAL)(a / b);
+/* Without a remainder, or with one of a's sign. */
+static inline REAL NAME(m_fmod)(REAL a, REAL b) {
+  if (b == 0 || (GC_INT_MIN < 0 && b == (REAL)-1))
+    return 0;
+  return (REAL)(a % b);
 }
-#ifdef GC_VECTOR_BYTES
-static inline REAL NAME(m_near_quotient)(REAL a, REAL b) {
-  return (REAL)((double)a / (double)b);
-}
-#endif
 
-/* fmod has a's sign, the remainder b's; floor_divide rounds towards minus infinity. */
-#define DIVISION(near, quotient)                                                                   \
-  static inline REAL NAME(m##near##fmod)(REAL a, REAL b) {                                         \
-    const bool simple = b == 0 || (GC_INT_MIN < 0 && b == (REAL) - 1);                             \
-    const REAL divisor = simple ? 1 : b;                                                           \
-    return (REAL)(a - NAME(quotient)(a, divisor) * divisor);                                       \
-  }                                                                                                \
-  static inline REAL NAME(m##near##remainder)(REAL a, REAL b) {                                    \
-    const REAL rest = NAME(m##near##fmod)(a, b);                                                   \
-    return (REAL)(rest + ((rest != 0) & ((rest < 0) != (b < 0)) ? b : 0));                         \
-  }                                                                                                \
-  static inline REAL NAME(m##near##floor_divide)(REAL a, REAL b) {                                 \
-    const bool minus = GC_INT_MIN < 0 && b == (REAL) - 1;                                          \
-    const REAL divisor = b == 0 || minus ? 1 : b, whole = NAME(quotient)(a, divisor);              \
-    const REAL rest = (REAL)(a - whole * divisor);                                                 \
-    const REAL floor = (REAL)(whole - ((rest != 0) & ((a < 0) != (b < 0))));                       \
-    return b == 0 ? 0 : minus ? (REAL)(0 - a) : floor;                                             \
-  }
-DIVISION(_, m_quotient)
-#ifdef GC_VECTOR_BYTES
-DIVISION(_near_, m_near_quotient)
-#endif
-#undef DIVISION
+/* The remainder has b's sign. */
+static inline REAL NAME(m_remainder)(REAL a, REAL b) {
+  const REAL rest = NAME(m_fmod)(a, b);
+  return rest != 0 && (rest < 0) != (b < 0) ? (REAL)(rest + b) : rest;
+}
+
+/* Rounded towards minus infinity. */
+static inline REAL NAME(m_floor_divide)(REAL a, REAL b) {
+  if (b == 0)
+    return 0;
+  if (GC_INT_MIN < 0 && b == (REAL)-1)
+    return (REAL)(0 - a);
+  return (REAL)(a / b - (a % b != 0 && (a < 0) != (b < 0)));
+}
 
 /* a to the power b, wrapped; for b < 0 it is 1 / a^-b, rounded towards 0. */
 static inline REAL NAME(m_pow_whole)(REAL a, REAL b) {
