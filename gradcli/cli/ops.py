@@ -90,4 +90,4 @@ def _show_one(row: describe.OpFacts) -> None:
         ("samples", str(row.samples)),
     ):
         if value:
-            output.say(f"  {label:<10} {value}", indent=12)
+            output.say(f"  {label:<10} {value}", indent=13)
