@@ -39,6 +39,15 @@ def test_other_numbers_are_not_taken_for_them() -> None:
     assert counted(lambda x: x.bfloat16().float() + x.double().float(), "copy", X) == 4
 
 
+def test_options_may_be_whole_numbers() -> None:
+    def step(x: Any) -> Any:
+        ones = [engine.full(x.shape, 1, dtype=x.dtype) for _ in range(2)]
+        return (ones[0] + x) * (ones[1] + x)
+
+    assert counted(lambda x: x.clamp(0, 1) + x.clamp(0, 1) * 2.0, "clamp", X) == 1
+    program(pure(step), X, passes=ONLY)
+
+
 @pytest.mark.parametrize("zeros", [(0.0, -0.0), (-0.0, 0.0)])
 def test_the_sign_of_a_zero_counts(zeros: tuple[float, float]) -> None:
     def step(x: Any) -> Any:
