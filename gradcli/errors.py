@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 from warnings import warn
 
 from gradcli.dataclass import dataclass
+from gradcli.deprecated import lookup, renamed_keyword
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ class GradcliError(Exception):
     of_earlier_op = False
     on_all_ranks = False
 
+    @renamed_keyword("place", "location")
     def __init__(
         self,
         message: str,
@@ -218,7 +220,4 @@ class Interrupted(GradcliError):  # noqa: N818 -- not an error: the run can be c
 
 def __getattr__(name: str) -> Any:
     """The old name of `Location`."""
-    if name == "Place":
-        warn("gradcli.errors.Place is now Location", DeprecationWarning, stacklevel=2)
-        return Location
-    raise AttributeError(f"module 'gradcli.errors' has no attribute '{name}'")
+    return lookup(__name__, {"Place": "Location"}, name)

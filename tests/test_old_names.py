@@ -27,3 +27,9 @@ def test_an_error_still_has_its_place() -> None:
     error = ConfigError("wrong", location=Location("a.yaml", 3, 4))
     with pytest.warns(DeprecationWarning, match="location"):
         assert error.place is error.location
+
+
+def test_an_error_still_takes_its_place_by_the_old_keyword() -> None:
+    with pytest.warns(DeprecationWarning, match="place is now location"):
+        error = ConfigError("wrong", place=Location("a.yaml", 3))  # type: ignore[call-arg]
+    assert error.location == Location("a.yaml", 3)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
-from warnings import warn
+
+from gradcli.deprecated import lookup
 
 if TYPE_CHECKING:
     from gradcli.data.dataset import DataSpec, Labelled, LoadedData, Source, Split, Unseen
@@ -58,9 +59,6 @@ _MODULES = {
 
 def __getattr__(name: str) -> Any:
     """A name that is looked up when it is first asked for."""
-    if name == "Facts":
-        warn("gradcli.data.Facts is now DataSpec", DeprecationWarning, stacklevel=2)
-        name = "DataSpec"
     if name not in __all__:
-        raise AttributeError(f"gradcli.data has no '{name}'")
+        return lookup(__name__, {"Facts": "DataSpec"}, name)
     return getattr(import_module(f"gradcli.data.{_MODULES.get(name, 'loader')}"), name)

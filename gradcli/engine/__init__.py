@@ -8,7 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from gradcli.engine import autograd, deprecated, nn, ops, optim, table
+from gradcli import deprecated
+from gradcli.engine import autograd, nn, ops, optim, table
 from gradcli.engine.autocast import autocast
 from gradcli.engine.autograd import (
     detect_anomaly,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from gradcli.engine import deprecated, walk
+from gradcli import deprecated
+from gradcli.engine import walk
 from gradcli.engine.argument import check_arguments
 from gradcli.engine.array import Array, full
 from gradcli.engine.composite import function

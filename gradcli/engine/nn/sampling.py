@@ -6,8 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from gradcli.engine import deprecated, table
+from gradcli import deprecated
 from gradcli.engine import dtype as dtypes
+from gradcli.engine import table
 from gradcli.engine.graph import no_grad
 from gradcli.engine.ops.creation.creation import tensor, zeros
 from gradcli.engine.ops.random.random import rand

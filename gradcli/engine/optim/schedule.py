@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, dataclass_transform
 
+from gradcli import deprecated
 from gradcli.dataclass import dataclass
-from gradcli.engine import deprecated
 from gradcli.engine.constructor import checked_constructor, in_library
 from gradcli.engine.kind import Count, NotNegative, Portion, Positive, Share, Whole
 from gradcli.engine.optim.curves import (

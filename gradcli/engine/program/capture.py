@@ -10,10 +10,10 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakSet
 
+from gradcli.deprecated import renamed_keyword
 from gradcli.engine import recording, table
 from gradcli.engine.argument import check_arguments
 from gradcli.engine.autocast import autocast
-from gradcli.engine.deprecated import renamed_keyword
 from gradcli.engine.fused import decomposed
 from gradcli.engine.graph import set_grad_enabled
 from gradcli.engine.precision import get_float32_matmul_precision
