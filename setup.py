@@ -91,16 +91,16 @@ def compile_or_copy(
     text = subprocess.check_output([*command, *macros, *includes, "-E", "-P", source])
     version = subprocess.check_output([command[0], "--version"])
     key = hashlib.sha256("\0".join(command).encode() + version + text).hexdigest()
-    stored = Path(folder, key + ".o")
+    object_file = Path(folder, key + ".o")
     [target] = compiler.object_filenames([source], output_dir=options["output_dir"])
-    if not stored.exists():
+    if not object_file.exists():
         compile_files([source], **options)
         Path(folder).mkdir(parents=True, exist_ok=True)
-        partial = stored.with_suffix(f".{os.getpid()}")
+        partial = object_file.with_suffix(f".{os.getpid()}")
         shutil.copyfile(target, partial)
-        partial.replace(stored)
+        partial.replace(object_file)
     Path(target).parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(stored, target)
+    shutil.copyfile(object_file, target)
     return [target]
 
 

@@ -35,8 +35,8 @@ def repeats(calls: list[Call]) -> list[Call]:
 
 
 def _redirect(view: View, instead: dict[Buffer, Buffer]) -> View:
-    other = instead.get(view.buffer)
-    return view if other is None else replace(view, buffer=other)
+    target = instead.get(view.buffer)
+    return view if target is None else replace(view, buffer=target)
 
 
 def _may_repeat(flow: Flow, i: int) -> bool:
